@@ -13,7 +13,7 @@ FILES = {
     "avro_container": ["**/*.avro"],
     "manifest": ["manifests/*.avro"],
     "manifest_list": ["manifests/*list*.avro"],
-    "metadata": ["**/*.metadata.json"],
+    "metadata": ["metadata/*.json"],
     "parquet": ["**/*.parquet"],
     "parquet_deletes": ["**/*.parquet"],
     "orc_rows": ["**/*.orc"],
@@ -34,6 +34,22 @@ FILTERS = [
 ]
 
 
+# Answers of a REST catalog's server. Tables and views are made from the metadata files of the tests.
+ANSWERS = [
+    '{"defaults": {"a": "b"}, "overrides": {"prefix": "p"}, "endpoints": ["GET /v1/{prefix}/namespaces"]}',
+    '{"identifiers": [{"namespace": ["a", "b"], "name": "t"}], "next-page-token": "x"}',
+    '{"namespaces": [["a"], ["a", "b"]], "next-page-token": null}',
+    '{"storage-credentials": [{"prefix": "s3://b/", "config": {"s3.session-token-expires-at-ms": "1"}}]}',
+    '{"uri": "https://b.s3.amazonaws.com/k", "headers": {"Authorization": ["AWS4"], "x-amz-date": ["d"]}}',
+    '{"status": "completed", "plan-tasks": ["t"], "file-scan-tasks": [], "delete-files": [], "plan-id": "p"}',
+    '{"error": {"message": "no", "type": "CommitFailedException", "code": 409}}',
+    '{"metadata-location": "m", "metadata": {"view-uuid": "u", "format-version": 1, "location": "l", '
+    '"current-version-id": 1, "schemas": [{"type": "struct", "schema-id": 0, "fields": []}], "versions": '
+    '[{"version-id": 1, "schema-id": 0, "timestamp-ms": 1, "summary": {}, "default-namespace": ["a"], '
+    '"representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}]}], "version-log": []}}',
+]
+
+
 def write(target: str, name: str, content: bytes) -> None:
     """Writes a seed unless it is too long."""
     if len(content) <= LONGEST:
@@ -43,7 +59,7 @@ def write(target: str, name: str, content: bytes) -> None:
 def main() -> None:
     """Writes all seeds again."""
     shutil.rmtree(HERE / "seeds", ignore_errors=True)
-    for target in [*FILES, *GENERATORS, "filter"]:
+    for target in [*FILES, *GENERATORS, "filter", "rest_answers"]:
         (HERE / "seeds" / target).mkdir(parents=True)
     for target, patterns in FILES.items():
         found = [path for pattern in patterns for path in sorted(DATA.glob(pattern)) if path.is_file()]
@@ -57,6 +73,10 @@ def main() -> None:
             write(target, f"{number:03}", bytes(numbers.randrange(most) for _ in range(400)))
     for number, text in enumerate(FILTERS):
         write("filter", f"{number:03}", text.encode())
+    tables = [path.read_text() for path in sorted(DATA.glob("metadata/*.json"))[:20]]
+    loads = [f'{{"metadata-location": "m", "config": {{"s3.region": "r"}}, "metadata": {text}}}' for text in tables]
+    for number, text in enumerate([*ANSWERS, *loads]):
+        write("rest_answers", f"{number:03}", bytes([0]) + text.encode())
 
 
 main()

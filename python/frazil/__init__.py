@@ -18,7 +18,7 @@ come in and go out as Arrow data. `frazil.spark` reads and writes tables with Py
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, View, catalog, load_table
+from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -47,6 +47,7 @@ from frazil.transaction import DryRun, Transaction
 __all__ = [
     "AlreadyExistsError",
     "Catalog",
+    "CatalogTransaction",
     "CommitConflictError",
     "CommitMessage",
     "CommitStateUnknownError",

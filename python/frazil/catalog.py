@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from types import TracebackType
+from typing import Any, NoReturn
 
 from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
@@ -17,7 +18,7 @@ from frazil.schema import Schema, core_schema
 from frazil.table import Table
 from frazil.transaction import Transaction
 
-__all__ = ["Catalog", "View", "catalog", "load_table"]
+__all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table"]
 
 Headers = Callable[[], Mapping[str, str]]
 
@@ -93,6 +94,96 @@ class View:
 
     def __repr__(self) -> str:
         return f"View({self.sql() if self._core.texts else None!r})"
+
+
+class _Part(Transaction):
+    """The changes of one table in a transaction over several tables."""
+
+    def __init__(self, core: _core.Transaction) -> None:
+        self._core = core
+
+    def commit(self) -> Table:
+        """Refuses: one table can't be committed before the others."""
+        raise self._refusal()
+
+    def abort(self) -> None:
+        """Refuses: one table can't be given up without the others."""
+        raise self._refusal()
+
+    def __enter__(self) -> Transaction:
+        raise self._refusal()
+
+    @staticmethod
+    def _refusal() -> InvalidInputError:
+        return InvalidInputError(
+            "these changes belong to a transaction over several tables",
+            hint="Commit or abort that transaction, or use it as the context manager",
+        )
+
+
+@checked
+class CatalogTransaction:
+    """Changes of several tables that are committed together, or not at all.
+
+    `Catalog.transaction` makes one. A context manager commits at the end of its block, unless the transaction was
+    committed before. If an exception leaves the block, all changes are given up. This also happens to a transaction
+    that is collected without a commit. Data files are written as soon as a change is added. Readers see nothing before
+    the commit.
+    """
+
+    def __init__(self, catalog: _core.Catalog) -> None:
+        self._core = _core.CatalogTransaction.begin(catalog)
+
+    def table(self, identifier: str, branch: str | None = None) -> Transaction:
+        """Returns the changes of a table. Each call with the same name returns the same changes.
+
+        The result has the methods of `Table.transaction`, and sees the table's earlier changes in this transaction. It
+        can't be committed by itself.
+
+        Args:
+            identifier: The table's namespace and name.
+            branch: The branch that new snapshots are added to. By default `main`.
+
+        Raises:
+            NotFoundError: The table does not exist.
+            InvalidInputError: The transaction changes another branch of this table, or has ended.
+        """
+        return _Part(self._core.table(identifier, branch))
+
+    def commit(self) -> dict[str, Table]:
+        """Commits now. Returns the tables at their new versions, by their names. The transaction has then ended.
+
+        After a lost race, all tables are tried again on their newest versions. The properties `commit.retry.*` say how
+        often. If tables have different properties, the fewest retries and the longest waits count.
+
+        Raises:
+            CommitConflictError: Another commit changed what this one relies on. Nothing was committed to any table.
+            CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
+        """
+        return {name: Table(core) for name, core in self._core.commit()}
+
+    def abort(self) -> None:
+        """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
+        self._core.abort()
+
+    def __enter__(self) -> CatalogTransaction:
+        if self._core.ended():
+            raise InvalidInputError("the transaction has ended", hint="Start another one with catalog.transaction()")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
+        elif not self._core.ended():
+            self.commit()
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a transaction can't be pickled or copied, because it belongs to its process",
+            hint="Write files in other processes with table.writer(), and commit their messages",
+        )
 
 
 @checked
@@ -320,6 +411,20 @@ class Catalog:
         """
         self._core.rename_table(identifier, to)
 
+    def transaction(self) -> CatalogTransaction:
+        """Starts a group of changes to several tables that are committed together, or not at all.
+
+        Raises:
+            UnsupportedError: The catalog can't commit to several tables at once. SQL and memory catalogs can, and REST
+                servers that offer it.
+
+        Examples:
+            >>> with catalog.transaction() as tx:  # doctest: +SKIP
+            ...     tx.table("db.orders").append(orders)
+            ...     tx.table("db.items").append(items)
+        """
+        return CatalogTransaction(self._core)
+
     def list_views(self, namespace: str) -> list[str]:
         """The identifiers of the views in a namespace. Only a REST catalog has views."""
         return self._core.list_views(namespace)
@@ -429,7 +534,7 @@ def catalog(
     type: str | None = None,
     headers: Headers | None = None,
     *,
-    credential_provider: CredentialProvider | None = None,
+    credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
     **properties: object,
 ) -> Catalog:
@@ -452,7 +557,8 @@ def catalog(
         headers: Called before each request to a REST server. It returns headers of the request, such as
             `{"Authorization": "Bearer …"}`. Other processes can't commit to tables of such a catalog.
         credential_provider: Called without arguments when credentials of the tables' store are needed, as for
-            `open_table`. Credentials that a REST server lends are not used then.
+            `open_table`. Credentials that a REST server lends are not used then. The property `credential-provider` is
+            its import path.
         filesystem: A file system of fsspec or pyarrow that has all files, as for `open_table`.
         **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
             …}`. A REST server wants `warehouse=` and a `token=` or `credential="id:secret"`, or other properties of
@@ -468,7 +574,7 @@ def catalog(
         ['db']
     """
     given = arguments.texts(
-        {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
+        {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in _flat(properties).items() if v is not None}
     )
     given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
@@ -540,6 +646,12 @@ def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
 
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
     return Catalog(_core.Catalog.open(name, properties, headers), headers)
+
+
+def _flat(properties: Mapping[str, object]) -> dict[str, object]:
+    """The properties, with PyIceberg's nested ones (`auth={"type": …}`) by dotted names."""
+    nested = {k: v for k, v in properties.items() if isinstance(v, Mapping)}
+    return {k: v for k, v in properties.items() if k not in nested} | configuration.flat(nested)
 
 
 def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]]:

@@ -646,7 +646,7 @@ def open_table(
     storage_options: Mapping[str, object] | None = None,
     moved: bool = False,
     *,
-    credential_provider: CredentialProvider | None = None,
+    credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
 ) -> Table:
     """Opens a table by its location, without a catalog.
@@ -659,6 +659,7 @@ def open_table(
             Such a table can only be read.
         credential_provider: Called without arguments when credentials are needed. It returns storage options, and
             `expires_at` (a datetime, an ISO text or seconds since 1970) if they expire. It is called again before that.
+            Its import path `package.module:function` can stand for it.
         filesystem: A file system of fsspec or pyarrow that has all the table's files, such as HDFS. It is slower than
             Frazil's own stores. Tables in most of them can only be read.
 

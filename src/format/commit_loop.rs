@@ -25,6 +25,18 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// The policy of a commit that both policies apply to: the fewest retries, the longest waits.
+    #[must_use]
+    pub fn stricter(self, other: RetryPolicy) -> RetryPolicy {
+        RetryPolicy {
+            retries: self.retries.min(other.retries),
+            min_wait_ms: self.min_wait_ms.max(other.min_wait_ms),
+            max_wait_ms: self.max_wait_ms.max(other.max_wait_ms),
+            total_ms: self.total_ms.min(other.total_ms),
+            option: self.option,
+        }
+    }
+
     /// The wait doubles up to a maximum. Half of it is random, so that colliding writers separate.
     fn wait(&self, attempt: u32) -> Duration {
         let full = self.min_wait_ms.saturating_mul(1 << attempt.min(20)).min(self.max_wait_ms).max(1);
@@ -54,6 +66,25 @@ pub enum CommitOutcome<T> {
 }
 
 impl<T> CommitOutcome<T> {
+    /// The outcome with another result.
+    pub fn and_then<U>(self, convert: impl FnOnce(T) -> CommitOutcome<U>) -> CommitOutcome<U> {
+        match self {
+            CommitOutcome::Committed(done) => convert(done),
+            CommitOutcome::Failed(e) => CommitOutcome::Failed(e),
+            CommitOutcome::Unknown(e) => CommitOutcome::Unknown(e),
+        }
+    }
+
+    /// The outcome with a changed error.
+    #[must_use]
+    pub fn map_err(self, change: impl FnOnce(Error) -> Error) -> CommitOutcome<T> {
+        match self {
+            CommitOutcome::Committed(done) => CommitOutcome::Committed(done),
+            CommitOutcome::Failed(e) => CommitOutcome::Failed(change(e)),
+            CommitOutcome::Unknown(e) => CommitOutcome::Unknown(change(e)),
+        }
+    }
+
     /// The error, unless the commit is known to be in the table.
     ///
     /// # Errors
@@ -115,7 +146,7 @@ pub trait CommitAttempt {
     /// Whether `next` was published, judged by `newest` and not by the reply.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// `CommitStateUnknown` if `newest` contradicts the reply; errors of the store.
     fn was_published(&mut self, newest: &Self::Base, base: &Self::Base, next: &Self::Next) -> Result<bool>;
 
     /// The result for a version that contains the commit.
@@ -179,7 +210,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
             // The version was published although the reply was an error.
             Ok((true, newest)) => return reopened(attempts, newest),
             Ok((false, newest)) => newest,
-            Err(_) if certain => return CommitOutcome::Failed(error),
+            Err(e) if certain && e.kind() != ErrorKind::CommitStateUnknown => return CommitOutcome::Failed(error),
             Err(e) => return CommitOutcome::Unknown(unknown(error).because(e)),
         };
         if error.kind() != ErrorKind::CommitConflict {

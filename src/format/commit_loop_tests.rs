@@ -57,6 +57,19 @@ impl CommitAttempt for Unlucky {
 }
 
 #[test]
+fn the_stricter_of_two_policies_counts() {
+    let of = |retries, min, max, total| RetryPolicy {
+        retries,
+        min_wait_ms: min,
+        max_wait_ms: max,
+        total_ms: total,
+        option: "retries",
+    };
+    let both = of(7, 1, 90, 500).stricter(of(3, 2, 80, 600));
+    assert_eq!((both.retries, both.min_wait_ms, both.max_wait_ms, both.total_ms), (3, 2, 90, 500));
+}
+
+#[test]
 fn new_plans_do_not_extend_the_time_of_a_commit() {
     let policy = RetryPolicy { retries: 100, min_wait_ms: 1, max_wait_ms: 1, total_ms: 100, option: "retries" };
     let mut commit = Unlucky { plans: 1, contradicted: false };

@@ -7,6 +7,26 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
 
+/// The switch of one table, among several that are made at once.
+#[derive(Clone, Copy, Debug)]
+pub struct TableSwap<'a> {
+    /// The table.
+    pub table: &'a TableIdent,
+    /// The metadata file that must be the current one.
+    pub from: &'a str,
+    /// The metadata file that becomes the current one. `None` if the table stays as it is.
+    pub to: Option<&'a str>,
+}
+
+/// A register that switches several tables at once.
+pub trait JointSwaps {
+    /// Makes all switches if each `from` is the current file. Returns whether it did. Otherwise nothing changes.
+    ///
+    /// # Errors
+    /// As [`TableRegister::swap`].
+    fn swap_all(&self, swaps: &[TableSwap<'_>]) -> Result<bool>;
+}
+
 /// A register. Each method is atomic.
 pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// A table's current metadata file. `None` if the table does not exist.
@@ -29,6 +49,11 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `CommitStateUnknown` if the result is unknown. After every other error, nothing was changed.
     fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool>;
+
+    /// Switches several tables at once. `None` if the register can't.
+    fn joint_swaps(&self) -> Option<&dyn JointSwaps> {
+        None
+    }
 
     /// Removes a table. Returns whether it existed.
     fn remove(&self, table: &TableIdent) -> Result<bool>;

@@ -21,6 +21,7 @@ use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::{ICEBERG, IcebergTable};
 use crate::iceberg::transaction::pending::IcebergTransaction;
+use crate::iceberg::transaction::several_tables::JointIcebergTransaction;
 use crate::rows::seam;
 use crate::store;
 use crate::store::http::auth::HeaderProvider;
@@ -167,6 +168,16 @@ impl seam::Catalog for IcebergCatalog {
 
     fn views(&self) -> Option<&dyn seam::Views> {
         self.tables.views().map(|_| self as &dyn seam::Views)
+    }
+
+    fn joint_transactions(&self) -> Option<&dyn seam::JointTransactions> {
+        self.tables.joint_commits().map(|_| self as &dyn seam::JointTransactions)
+    }
+}
+
+impl seam::JointTransactions for IcebergCatalog {
+    fn begin(&self) -> Result<Box<dyn seam::JointTransaction>> {
+        Ok(Box::new(JointIcebergTransaction::begin(&self.tables)?))
     }
 }
 

@@ -8,14 +8,16 @@ use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit::CommitOptions;
-use crate::format::commit_loop::{self, CommitAttempt, RetryPolicy, unknown};
-use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
-use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
+use crate::format::commit_loop::{self, CommitOutcome, RetryPolicy};
+use crate::format::ident::TableIdent;
+use crate::iceberg::catalog::joint_publication::JointPublisher;
+use crate::iceberg::catalog::metadata_pointer::TableVersion;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::summary::WAP_ID;
-use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::commit_attempt::ChangeAttempt;
+use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::state::{IcebergTable, check_same_table};
 use crate::parallel::Cancellation;
 use crate::types::temporal::now_ms;
@@ -46,7 +48,7 @@ fn retry_policy(properties: &BTreeMap<String, String>) -> Result<RetryPolicy> {
 const NUM_RETRIES: &str = "commit.retry.num-retries";
 
 /// How a commit ended.
-pub(crate) type IcebergOutcome = commit_loop::CommitOutcome<IcebergTable>;
+pub(crate) type IcebergOutcome = CommitOutcome<IcebergTable>;
 
 /// One change of a table. Each attempt of a commit applies it to the newest version.
 pub(crate) trait TableChange: Send {
@@ -197,58 +199,125 @@ impl CommitOptions {
     }
 }
 
-/// Makes changes, in their order, in one commit: one new version of the table, or none.
+/// A table and the changes that a commit makes to it, in their order.
+pub(crate) struct TableChanges {
+    pub(crate) table: IcebergTable,
+    pub(crate) changes: Vec<Box<dyn TableChange>>,
+    /// The branch that the changes were planned on, if not `main`.
+    pub(crate) branch: Option<String>,
+    /// The table's identifier in its catalog, for a commit to several tables.
+    pub(crate) ident: Option<TableIdent>,
+}
+
+impl TableChanges {
+    fn takes_one_snapshot(&self) -> bool {
+        self.table.inner.versions.takes_one_snapshot()
+    }
+
+    /// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because
+    /// of them.
+    fn policy(&self) -> Result<RetryPolicy> {
+        match retry_policy(&self.table.inner.metadata.properties).with("table", &self.table.inner.root) {
+            Err(_) if self.changes.iter().all(|c| c.only_evolves()) => retry_policy(&BTreeMap::new()),
+            policy => policy,
+        }
+    }
+
+    /// The commit that makes the changes on `base`. A change with nothing to do holds only while its branch stays.
+    pub(crate) fn prepare(&mut self, base: &TableVersion) -> Result<MetadataCommit> {
+        let commit = MetadataCommit::between(&base.metadata, apply_all(&mut self.changes, base)?);
+        Ok(match self.changes.iter().any(|c| c.only_checks()) {
+            true => commit.holding(&base.metadata, self.branch.as_deref().unwrap_or(MAIN_BRANCH)),
+            false => commit,
+        })
+    }
+}
+
+/// Makes changes, in their order, in one commit: one new version of the table, or none. See [`commit_all`].
+pub(crate) fn commit(table: &IcebergTable, changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
+    commit_one(TableChanges { table: table.clone(), changes, branch: None, ident: None })
+}
+
+/// As [`commit`].
+pub(crate) fn commit_one(changes: TableChanges) -> IcebergOutcome {
+    commit_all(vec![changes], None).and_then(|mut tables| match tables.pop() {
+        Some(table) => IcebergOutcome::Committed(table),
+        None => IcebergOutcome::Unknown(Error::internal("a commit without a table")),
+    })
+}
+
+/// Makes the changes of all tables in one commit: a new version of each table, or of none. Usually it is one table. For
+/// several, `publisher` is their catalog.
 ///
-/// Every attempt starts from the newest version, never from the version at which `table` was opened. That may be so old
+/// Every attempt starts from the newest version, never from the version at which a table was opened. That may be so old
 /// that the names of later versions are free again, or belong to a table that was dropped since.
 ///
 /// See [`commit_loop::run`].
-pub(crate) fn commit(table: &IcebergTable, mut changes: Vec<Box<dyn TableChange>>) -> IcebergOutcome {
-    let versions = &table.inner.versions;
-    let mut outcome = match versions.takes_one_snapshot() {
-        true => tried_with_one_snapshot(table, &mut changes),
-        false => tried(table, &mut changes),
-    };
+pub(crate) fn commit_all(
+    mut tables: Vec<TableChanges>,
+    publisher: Option<&dyn JointPublisher>,
+) -> CommitOutcome<Vec<IcebergTable>> {
+    let takes_one = |tables: &[TableChanges]| tables.iter().any(TableChanges::takes_one_snapshot);
+    let was_limited = takes_one(&tables);
+    let mut outcome = tried(&mut tables, publisher);
     // The catalog may have said so only now.
-    if let IcebergOutcome::Failed(e) = &outcome
+    if let CommitOutcome::Failed(e) = &outcome
         && e.kind() == ErrorKind::Unsupported
-        && changes.len() > 1
-        && versions.takes_one_snapshot()
+        && !was_limited
+        && takes_one(&tables)
     {
-        changes.iter_mut().for_each(|c| c.undo());
-        outcome = tried_with_one_snapshot(table, &mut changes);
+        tables.iter_mut().flat_map(|t| &mut t.changes).for_each(|c| c.undo());
+        outcome = tried(&mut tables, publisher);
     }
     match &outcome {
-        IcebergOutcome::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
-        // Cleans up even after an interrupt, which was already reported.
-        IcebergOutcome::Failed(_) => {
-            Cancellation::none().scope(|| changes.iter_mut().rev().for_each(|c| c.clean_up()));
+        CommitOutcome::Committed(made) => {
+            for (before, made) in tables.iter_mut().zip(made) {
+                before.changes.iter_mut().for_each(|c| c.committed(&made.inner.metadata));
+            }
         }
-        IcebergOutcome::Unknown(_) => {}
+        // Cleans up even after an interrupt, which was already reported.
+        CommitOutcome::Failed(_) => Cancellation::none().scope(|| {
+            let changes = tables.iter_mut().flat_map(|t| &mut t.changes);
+            changes.rev().for_each(|c| c.clean_up());
+        }),
+        CommitOutcome::Unknown(_) => {}
+    }
+    match tables.len() {
+        1 => outcome,
+        _ => outcome.map_err(|e| e.with("tables", names(&tables, |_| true))),
+    }
+}
+
+/// The identifiers of some of the tables, for errors.
+pub(crate) fn names(tables: &[TableChanges], is_named: impl Fn(usize) -> bool) -> String {
+    let named = tables.iter().enumerate().filter(|(at, _)| is_named(*at));
+    named.filter_map(|(_, t)| t.ident.as_ref()).map(TableIdent::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn tried(tables: &mut [TableChanges], publisher: Option<&dyn JointPublisher>) -> CommitOutcome<Vec<IcebergTable>> {
+    let mut limited = tables.iter_mut().filter(|t| t.takes_one_snapshot());
+    let joined = limited.try_for_each(|t| join_snapshots(&mut t.changes));
+    match joined.and_then(|()| tables.iter().map(TableChanges::policy).collect::<Result<Vec<_>>>()) {
+        Ok(policies) => match policies.into_iter().reduce(RetryPolicy::stricter) {
+            Some(policy) => tried_with(tables, publisher, &policy),
+            None => CommitOutcome::Committed(Vec::new()),
+        },
+        Err(e) => CommitOutcome::Failed(e),
+    }
+}
+
+fn tried_with(
+    tables: &mut [TableChanges],
+    publisher: Option<&dyn JointPublisher>,
+    policy: &RetryPolicy,
+) -> CommitOutcome<Vec<IcebergTable>> {
+    let began = Instant::now();
+    let mut attempt = ChangeAttempt::new(tables, publisher);
+    let outcome = commit_loop::run(&mut attempt, policy);
+    if let CommitOutcome::Committed(made) = &outcome {
+        attempt.report(made, began);
     }
     outcome
-}
-
-fn tried_with_one_snapshot(table: &IcebergTable, changes: &mut Vec<Box<dyn TableChange>>) -> IcebergOutcome {
-    match join_snapshots(changes) {
-        Ok(()) => tried(table, changes),
-        Err(e) => IcebergOutcome::Failed(e),
-    }
-}
-
-fn tried(table: &IcebergTable, changes: &mut [Box<dyn TableChange>]) -> IcebergOutcome {
-    match policy_of(table, changes) {
-        Ok(policy) => {
-            let began = Instant::now();
-            let mut attempt = ChangeAttempt { table, changes, ended: Ended::Open, attempts: 0, added: Vec::new() };
-            let outcome = commit_loop::run(&mut attempt, &policy);
-            if let IcebergOutcome::Committed(next) = &outcome {
-                attempt.report(next, began);
-            }
-            outcome
-        }
-        Err(e) => IcebergOutcome::Failed(e),
-    }
 }
 
 /// Makes the new snapshots of a commit the last of them, for catalogs that take no more in a commit. The
@@ -290,119 +359,6 @@ fn join_snapshots(changes: &mut Vec<Box<dyn TableChange>>) -> Result<()> {
 /// The hint for changes that a catalog does not take in one commit.
 pub(crate) const ONE_SNAPSHOT: &str =
     "The catalog's server takes one new snapshot in a commit: commit the changes one after another";
-
-/// How often to retry, by the table's properties. A commit that may correct invalid properties does not fail because of
-/// them.
-fn policy_of(table: &IcebergTable, changes: &[Box<dyn TableChange>]) -> Result<RetryPolicy> {
-    match retry_policy(&table.inner.metadata.properties).with("table", &table.inner.root) {
-        Err(_) if changes.iter().all(|c| c.only_evolves()) => retry_policy(&BTreeMap::new()),
-        policy => policy,
-    }
-}
-
-/// An attempt to make changes.
-struct ChangeAttempt<'a> {
-    table: &'a IcebergTable,
-    changes: &'a mut [Box<dyn TableChange>],
-    /// How the last publication ended.
-    ended: Ended,
-    attempts: u32,
-    /// The snapshots that the last attempt adds.
-    added: Vec<i64>,
-}
-
-/// How a publication ended, if it did not succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    /// The newest version decides.
-    Open,
-    /// It certainly failed.
-    Failed,
-    /// Another writer published the same version. Only a later version decides.
-    Disputed,
-}
-
-impl ChangeAttempt<'_> {
-    /// Tells the catalog about a commit that succeeded.
-    fn report(&self, next: &IcebergTable, began: Instant) {
-        let versions = &self.table.inner.versions;
-        if self.added.is_empty() || !versions.takes_reports() {
-            return;
-        }
-        for snapshot in self.added.iter().filter_map(|id| next.inner.metadata.snapshot_by_id(*id)) {
-            versions.report(&MetricsReport::Commit(Box::new(CommitReport {
-                snapshot_id: snapshot.id,
-                sequence_number: snapshot.sequence_number,
-                summary: snapshot.summary.clone(),
-                attempts: self.attempts,
-                duration: began.elapsed(),
-            })));
-        }
-    }
-}
-
-impl CommitAttempt for ChangeAttempt<'_> {
-    type Base = TableVersion;
-    type Next = MetadataCommit;
-    type Done = IcebergTable;
-
-    fn newest(&mut self) -> Result<TableVersion> {
-        reload(self.table)
-    }
-
-    fn newer(&mut self, base: &TableVersion, error: &Error) -> Option<TableVersion> {
-        let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(self.table).ok()).flatten()?;
-        (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
-    }
-
-    fn is_applied(&mut self, base: &TableVersion) -> Result<bool> {
-        Ok(self.changes.iter().all(|c| c.is_applied(&base.metadata)))
-    }
-
-    fn prepare(&mut self, base: &TableVersion) -> Result<MetadataCommit> {
-        Ok(MetadataCommit::between(&base.metadata, apply_all(self.changes, base)?))
-    }
-
-    fn publish(&mut self, base: &TableVersion, commit: &MetadataCommit) -> Result<IcebergTable> {
-        self.ended = Ended::Open;
-        self.attempts += 1;
-        self.added = commit.added_snapshots().collect();
-        match self.table.inner.versions.publish(base, commit) {
-            Publication::Committed(version) => self.table.at(version.metadata, version.found).map_err(unknown),
-            Publication::Refused(e) => {
-                self.ended = Ended::Failed;
-                Err(e)
-            }
-            Publication::Disputed(e) => {
-                self.ended = Ended::Disputed;
-                Err(e)
-            }
-            Publication::Unknown(e) => Err(e),
-        }
-    }
-
-    fn was_published(&mut self, newest: &TableVersion, base: &TableVersion, commit: &MetadataCommit) -> Result<bool> {
-        let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
-        if self.ended == Ended::Disputed {
-            // A commit that was built on the other file may still come.
-            let number = |at: &TableVersion| at.found.version.unwrap_or_default();
-            return Ok(marked && number(newest) > number(base).saturating_add(1));
-        }
-        Ok(marked || self.table.inner.versions.was_published(base, commit))
-    }
-
-    fn done(&mut self, base: TableVersion) -> Result<IcebergTable> {
-        self.table.at(base.metadata, base.found)
-    }
-
-    fn is_certain(&self, _: &Error) -> bool {
-        self.ended == Ended::Failed
-    }
-
-    fn is_refused(&self, error: &Error) -> bool {
-        self.table.inner.store.refused(error)
-    }
-}
 
 /// The version after `base`, with all changes that it does not have yet.
 pub(crate) fn apply_all(changes: &mut [Box<dyn TableChange>], base: &TableVersion) -> Result<TableMetadata> {

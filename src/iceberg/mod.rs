@@ -22,6 +22,7 @@
 pub mod catalog;
 pub mod catalog_tables;
 pub mod commit;
+pub(crate) mod commit_attempt;
 pub mod committing;
 pub mod evolve;
 mod history;

@@ -484,7 +484,7 @@ impl seam::PartedPlans for IcebergScan {
     }
 
     fn is_served(&self) -> Result<bool> {
-        IcebergScan::is_served(self)
+        self.planned_scan(false).is_served()
     }
 
     fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<Box<dyn seam::PlanPart>>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::call::run;
+use super::foreign::headers_of;
 use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
@@ -17,27 +18,12 @@ use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam;
-use crate::store::http::auth::HeaderProvider;
 use crate::tables::catalog::{self, FORMATS};
 
 impl PyCatalog {
     fn views(&self, verb: &str) -> Result<&dyn seam::Views> {
         self.inner.required(verb, self.inner.views())
     }
-}
-
-/// Gives the headers that a Python callable returns.
-fn provider(callable: Py<PyAny>) -> HeaderProvider {
-    Arc::new(move || {
-        let called =
-            Python::attach(|py| -> PyResult<BTreeMap<String, String>> { callable.bind(py).call0()?.extract() });
-        let headers = called.map_err(|e| {
-            Error::denied("the callable for headers failed")
-                .because(e)
-                .hint("It must return a mapping from names to texts")
-        })?;
-        Ok(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
-    })
 }
 
 /// The table format of an id.
@@ -49,7 +35,7 @@ fn format_of(id: &str) -> Result<&'static TableFormat> {
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(name = "Catalog", frozen, module = "frazil._core")]
 pub(super) struct PyCatalog {
-    inner: Arc<dyn seam::Catalog>,
+    pub(super) inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]
@@ -62,7 +48,7 @@ impl PyCatalog {
         properties: BTreeMap<String, String>,
         headers: Option<Py<PyAny>>,
     ) -> PyResult<PyCatalog> {
-        let headers = headers.map(provider);
+        let headers = headers.map(headers_of);
         Ok(PyCatalog { inner: run(py, || catalog::open_with(name, properties, headers))? })
     }
 

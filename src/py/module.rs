@@ -59,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::py::task::{PyDataFile, PyDeleteFile, PyScanTask};
     #[pymodule_export]
-    use crate::py::transaction::PyTransaction;
+    use crate::py::transaction::{PyCatalogTransaction, PyTransaction};
     #[pymodule_export]
     use crate::py::transforms::{transform_array, xxh64};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::arrow::Input;
 use super::call::run;
+use super::catalog::PyCatalog;
 use super::errors::to_exception;
 use super::requests::evolution::PyEvolution;
 use super::requests::row_change::PyRowChange;
@@ -14,6 +15,7 @@ use super::table::PyTable;
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::format::commit::CommitOptions;
+use crate::format::ident::TableIdent;
 use crate::format::request::WriteOptions;
 use crate::rows::seam;
 
@@ -140,6 +142,71 @@ impl PyTransaction {
     fn commit(&self, py: Python<'_>) -> PyResult<PyTable> {
         let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended())) };
         Ok(run(py, || inner.commit())?.into())
+    }
+
+    fn abort(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(inner) = self.lock().take() {
+                inner.abort();
+            }
+        });
+    }
+}
+
+/// Changes of several tables to be committed together; `frazil.CatalogTransaction` wraps it.
+#[pyclass(name = "CatalogTransaction", frozen, module = "frazil._core")]
+pub(super) struct PyCatalogTransaction {
+    /// `None` after the transaction has ended.
+    inner: Mutex<Option<Box<dyn seam::JointTransaction>>>,
+}
+
+impl Drop for PyCatalogTransaction {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if inner.is_some() {
+            let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
+        }
+    }
+}
+
+fn ended_over_tables() -> Error {
+    Error::invalid("the transaction has ended").hint("Begin another with catalog.transaction()")
+}
+
+impl PyCatalogTransaction {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn seam::JointTransaction>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyCatalogTransaction {
+    /// Begins a transaction over tables of a catalog.
+    #[staticmethod]
+    fn begin(py: Python<'_>, catalog: &PyCatalog) -> PyResult<PyCatalogTransaction> {
+        let inner = run(py, || catalog.inner.begin_transaction())?;
+        Ok(PyCatalogTransaction { inner: Mutex::new(Some(inner)) })
+    }
+
+    /// The changes of a table.
+    fn table(&self, py: Python<'_>, identifier: &str, branch: Option<String>) -> PyResult<PyTransaction> {
+        Ok(run(py, || {
+            let ident = TableIdent::parse(identifier)?;
+            self.lock().as_mut().ok_or_else(ended_over_tables)?.table(&ident, branch)
+        })?
+        .into())
+    }
+
+    /// Whether it was committed or abandoned.
+    fn ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.lock().is_none())
+    }
+
+    /// The tables by their names.
+    fn commit(&self, py: Python<'_>) -> PyResult<Vec<(String, PyTable)>> {
+        let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended_over_tables())) };
+        let tables = run(py, || inner.commit())?;
+        Ok(tables.into_iter().map(|(ident, table)| (ident.to_string(), table.into())).collect())
     }
 
     fn abort(&self, py: Python<'_>) {

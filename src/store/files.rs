@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::limits::check_at_most;
 use super::location;
@@ -10,6 +11,12 @@ use crate::parallel;
 
 /// The number of simultaneous calls that is useful for a remote store.
 const REMOTE_CALLS: usize = 16;
+
+/// The most whole files that are on their way at once. Each one is a connection.
+const MOST_AHEAD: usize = 128;
+
+/// The most bytes of them. One file may have more.
+const MOST_BYTES_AHEAD: u64 = 32 << 20;
 
 /// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +64,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
     /// Starts to fetch ranges that will be needed soon. `None` if the store gains nothing from it.
     fn fetch_ahead(&self, _path: &str, _ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
+        None
+    }
+    /// Starts to fetch a whole file that will be needed soon, as [`Store::get`] does. `None` if the store gains nothing
+    /// from it.
+    fn fetch_whole_ahead(&self, _path: &str) -> Option<Box<dyn Fetching>> {
         None
     }
     /// Whether the store is reached over a network, where calls mostly wait and each one has a cost.
@@ -149,6 +161,86 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 /// are useful. Returns the first error by index.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     parallel::in_parallel_on(store.at_once(), n, f)
+}
+
+/// Whole files that several threads read about in order. More of them are on their way than there are threads.
+pub struct FilesAhead<'a> {
+    store: &'a dyn Store,
+    /// Paths and sizes. `None` for a file that is not read here.
+    files: Vec<Option<(String, u64)>>,
+    ahead: Mutex<FilesOnTheWay>,
+}
+
+/// What is on its way.
+#[derive(Default)]
+struct FilesOnTheWay {
+    /// The first file that was not started.
+    next: usize,
+    started: Vec<Option<Box<dyn Fetching>>>,
+    count: usize,
+    bytes: u64,
+}
+
+impl<'a> FilesAhead<'a> {
+    /// Files by their paths and sizes. Nothing is requested yet.
+    pub fn new(store: &'a dyn Store, files: Vec<Option<(String, u64)>>) -> FilesAhead<'a> {
+        let started = files.iter().map(|_| None).collect();
+        FilesAhead { store, files, ahead: Mutex::new(FilesOnTheWay { started, ..FilesOnTheWay::default() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FilesOnTheWay> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a file. Starts further ones.
+    ///
+    /// # Errors
+    /// As [`Store::get`]; `Internal` for a file that is not among the given ones.
+    pub fn get(&self, i: usize) -> Result<Vec<u8>> {
+        let known = self.files.get(i).and_then(Option::as_ref);
+        let (path, size) = known.ok_or_else(|| Error::internal("a file was not announced"))?;
+        let started = {
+            let mut ahead = self.lock();
+            self.start(&mut ahead);
+            // There was no room for it, or the store starts nothing ahead.
+            ahead.next = ahead.next.max(i + 1);
+            ahead.started.get_mut(i).and_then(Option::take)
+        };
+        let Some(started) = started else { return self.store.get(path) };
+        let found = started.finish();
+        let mut ahead = self.lock();
+        ahead.count -= 1;
+        ahead.bytes = ahead.bytes.saturating_sub(*size);
+        self.start(&mut ahead);
+        found?.pop().ok_or_else(|| Error::internal("the store gave no bytes for a file").with("path", path))
+    }
+
+    /// The number of files that are on their way, or arrived and wait to be read.
+    #[cfg(test)]
+    pub(super) fn on_the_way(&self) -> usize {
+        self.lock().count
+    }
+
+    /// Starts files as long as there is room.
+    fn start(&self, ahead: &mut FilesOnTheWay) {
+        while let Some(file) = self.files.get(ahead.next) {
+            let is_full = |size: u64| ahead.count >= MOST_AHEAD || ahead.bytes.saturating_add(size) > MOST_BYTES_AHEAD;
+            let Some((path, size)) = file else {
+                ahead.next += 1;
+                continue;
+            };
+            if is_full(*size) {
+                return;
+            }
+            let Some(fetching) = self.store.fetch_whole_ahead(path) else { return };
+            if let Some(slot) = ahead.started.get_mut(ahead.next) {
+                *slot = Some(fetching);
+            }
+            ahead.next += 1;
+            ahead.count += 1;
+            ahead.bytes = ahead.bytes.saturating_add(*size);
+        }
+    }
 }
 
 /// Ranges of a file that are being fetched. Dropping them cancels the fetch.

@@ -49,8 +49,8 @@ mod runtime;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use files::{Fetching, FileInfo, Store, StoreWriter, in_parallel};
-pub use foreign::{ForeignMakers, set_makers};
+pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
+pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
 pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;

@@ -139,6 +139,21 @@ async fn whole(
     }
 }
 
+/// A whole file that is being fetched.
+struct WholeFile {
+    object: Object,
+    pending: PendingRequest<object_store::Result<std::result::Result<Vec<u8>, u64>>>,
+    most: u64,
+}
+
+impl Fetching for WholeFile {
+    fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>> {
+        let WholeFile { object, pending, most } = *self;
+        let got = pending.wait().map_err(|e| e.with("path", &object.path))?.map_err(|e| object.failed("read", e))?;
+        got.or_else(|size| check_at_most(&object.path, size, most).map(|()| Vec::new())).map(|bytes| vec![bytes])
+    }
+}
+
 /// Fetches several ranges, each with one request.
 async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<u64>>) -> Answers {
     let (store, key) = (&store, &key);
@@ -237,6 +252,13 @@ impl Store for ObjectFiles {
             Err(e) if e.kind() == ErrorKind::Store && self.size(path)? == 0 => Ok((Vec::new(), 0)),
             tail => tail,
         }
+    }
+
+    fn fetch_whole_ahead(&self, path: &str) -> Option<Box<dyn Fetching>> {
+        let (object, most) = (self.object(path).ok()?, most_bytes());
+        let (client, key) = (object.client.patient.clone(), object.key.clone());
+        let pending = start(async move { whole(client.as_ref(), &key, most).await }).ok()?;
+        Some(Box::new(WholeFile { object, pending, most }))
     }
 
     fn fetch_ahead(&self, path: &str, ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {

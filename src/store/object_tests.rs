@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use object_store::memory::InMemory;
 
 use super::*;
+use crate::store::FilesAhead;
 use crate::store::options::Secrets;
 
 fn in_memory() -> ObjectFiles {
@@ -97,4 +98,39 @@ fn large_objects_go_up_in_parts_and_appear_whole() {
     writer.write_all(&vec![1; 9 << 20]).unwrap();
     drop(writer);
     assert!(store.size("s3://b/given-up").is_err());
+}
+
+#[test]
+fn whole_files_are_fetched_ahead() {
+    let store = in_memory();
+    let path = |i: usize| format!("s3://b/t/{i}");
+    let bytes = |i: usize| format!("file {i}").into_bytes();
+    for i in (0..300).filter(|i| *i != 250) {
+        store.put(&path(i), &bytes(i)).unwrap();
+    }
+    // Some files are not read, one is missing, one is said to be large.
+    let size = |i: usize| if i == 9 { 1 << 40 } else { 8 };
+    let all = (0..300).map(|i| (i % 10 != 3).then(|| (path(i), size(i)))).collect();
+    let files = FilesAhead::new(&store, all);
+    let read = crate::parallel::in_parallel_on(8, 300, |i| Ok(files.get(i))).unwrap();
+    for (i, found) in read.into_iter().enumerate() {
+        match i {
+            250 => assert_eq!(found.unwrap_err().kind(), ErrorKind::NotFound),
+            i if i % 10 == 3 => assert_eq!(found.unwrap_err().kind(), ErrorKind::Internal),
+            i => assert_eq!(found.unwrap(), bytes(i)),
+        }
+    }
+    assert_eq!(FilesAhead::new(&store, vec![Some((path(7), 8))]).get(7).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn files_ahead_have_limits() {
+    let store = in_memory();
+    store.put("s3://b/k", b"x").unwrap();
+    for (size, most) in [(1, 128), (1 << 20, 32), (1 << 30, 0)] {
+        let files = FilesAhead::new(&store, vec![Some(("s3://b/k".to_owned(), size)); 1000]);
+        assert_eq!(files.get(0).unwrap(), b"x");
+        // The first one was read, and another one took its place.
+        assert_eq!(files.on_the_way(), most);
+    }
 }

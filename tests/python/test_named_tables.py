@@ -117,3 +117,36 @@ class TestSpark:
         os.rename(table.location, tmp_path / "prod.db.events")
         monkeypatch.chdir(tmp_path)
         assert fz.spark.read(spark, "prod.db.events").count() == 0
+
+
+@pytest.mark.spark
+def test_a_provider_by_name_in_sparks_options(
+    spark, configured: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"lending_{os.urandom(4).hex()}"
+    module = tmp_path / f"{name}.py"
+    module.write_text("def lend():\n    return {'s3.access-key-id': 'k', 's3.secret-access-key': 's'}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spark.sparkContext.addPyFile(str(module))
+    fz.spark.register(spark)
+    table = fz.load_table("prod.db.events")
+    reader = spark.read.format("frazil").option("credential-provider", f"{name}:lend")
+    assert reader.load(str(table.metadata_location)).count() == 3
+    with pytest.raises(Exception, match="can't be combined with the name"):
+        reader.load("prod.db.events").count()
+    with pytest.raises(Exception, match="can't be imported"):
+        spark.read.format("frazil").option("credential-provider", "no.such:lend").load(table.location).count()
+    # As a property of a catalog.
+    properties = {f"spark.frazil.catalog.own.{key}": value for key, value in fz.catalog("prod").properties.items()}
+    properties["spark.frazil.catalog.own.credential-provider"] = f"{name}:lend"
+    properties["spark.frazil.catalog.own.type"] = "filesystem"
+    for key, value in properties.items():
+        spark.conf.set(key, value)
+    try:
+        assert fz.spark.read(spark, "own.db.events").count() == 3
+        spark.conf.set("spark.frazil.catalog.own.credential-provider", f"{name}:other")
+        with pytest.raises(fz.InvalidInputError, match="can't be imported"):
+            fz.spark.read(spark, "own.db.events")
+    finally:
+        for key in properties:
+            spark.conf.unset(key)

@@ -250,7 +250,8 @@ def test_requests_of_operations(server: RestServer) -> None:
     assert (seen["updateTable"], seen.get("loadTable", 0) <= 1) == (1, True)
     with server.counted() as seen:
         loaded = catalog.load_table("db.t")
-    assert seen == {"loadTable": 1}
+    # The report of the append may come late.
+    assert {name: count for name, count in seen.items() if name != "reportMetrics"} == {"loadTable": 1}
     with server.counted() as seen:
         scan = loaded.scan()
         list(scan.plan_files())
@@ -259,7 +260,7 @@ def test_requests_of_operations(server: RestServer) -> None:
     with server.counted() as seen:
         catalog.table_exists("db.t")
         catalog.namespace_exists("db")
-    assert seen == {"tableExists": 1, "namespaceExists": 1}
+    assert {n: c for n, c in seen.items() if n != "reportMetrics"} == {"tableExists": 1, "namespaceExists": 1}
     with server.counted() as seen:
         catalog.rename_table("db.t", "db.u")
         catalog.drop_table("db.u")

@@ -85,15 +85,15 @@ def race(server: RestServer, work: Callable[[fz.Table, int], fz.Table]) -> Writt
     return outcome
 
 
-def check(server: RestServer, outcome: Written, base: set[int]) -> None:
+def check(server: RestServer, outcome: Written, base: set[int], name: str = "t") -> None:
     """Every row that is certain is there once; nothing else is, but rows whose commit is unknown."""
     assert outcome.failed == []
-    found = committed(server)
+    found = committed(server, name)
     assert len(found) == len(set(found)), "a row is doubled"
     assert base | outcome.certain <= set(found), "a row is lost"
     assert set(found) <= base | outcome.certain | outcome.unknown, "a row is there of a commit that failed"
     # Reading has opened every file of the table. Those of older snapshots are there too.
-    table = opened(server, "other").load_table("db.t")
+    table = opened(server, "other").load_table(f"db.{name}")
     for snapshot in table.snapshots:
         table.scan(at=snapshot.id).to_arrow()
 
@@ -147,6 +147,66 @@ def test_row_changes_of_four_writers(server: RestServer, kind: str, when: str) -
             assert row in found
         elif row not in outcome.unknown:
             assert row not in found
+
+
+@pytest.mark.parametrize(("keys", "shown"), VARIANTS)
+@pytest.mark.parametrize("when", WHENS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_transactions_over_tables_of_four_writers(
+    server: RestServer, kind: str, when: str, keys: str, shown: str
+) -> None:
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    for name in ("t", "u"):
+        catalog.create_table(f"db.{name}", SCHEMA, properties={"commit.retry.num-retries": "50"})
+    server.switches.change({"idempotency": keys == "idempotent", "last_snapshot_only": shown == "newest"})
+    faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6, 11)]
+    catalogs = {thread: opened(server, f"x{thread}") for thread in range(WRITERS)}
+
+    def both(table: fz.Table, row: int) -> fz.Table:
+        with catalogs[row // 100].transaction() as tx:
+            tx.table("db.t").append(one(row))
+            tx.table("db.u").append(one(row))
+        return table.refresh()
+
+    outcome = race(server, both)
+    assert sum(fault.done for fault in faults) >= 3
+    check(server, outcome, set())
+    check(server, outcome, set(), "u")
+    assert committed(server, "t") == committed(server, "u")
+    assert asked(server, "updateTable") == []
+    if keys == "idempotent" and kind not in ("409", "429", "400-unknown"):
+        assert outcome.unknown == set(), "with a key a lost answer is asked for again"
+    if shown == "all" and when == "after":
+        assert len(outcome.certain) == WRITERS * TURNS, "the own snapshots were in the tables' histories"
+
+
+@pytest.mark.parametrize("when", WHENS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_move_between_tables(server: RestServer, kind: str, when: str) -> None:
+    """Each writer moves rows of its own from one table to the other. Each row is in one of them, at any time."""
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    properties = {"commit.retry.num-retries": "50", "format-version": "3", "write.delete.mode": "merge-on-read"}
+    rows = [w * 100 + t for w in range(WRITERS) for t in range(TURNS)]
+    tables = {name: catalog.create_table(f"db.{name}", SCHEMA, properties=properties) for name in ("t", "u")}
+    for row in rows:
+        tables["t"] = tables["t"].append(one(row))
+    faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6)]
+    catalogs = {thread: opened(server, f"x{thread}") for thread in range(WRITERS)}
+
+    def move(table: fz.Table, row: int) -> fz.Table:
+        with catalogs[row // 100].transaction() as tx:
+            tx.table("db.u").append(one(row))
+            tx.table("db.t").delete(f"id = {row}")
+        return table.refresh()
+
+    outcome = race(server, move)
+    assert sum(fault.done for fault in faults) >= 1
+    assert outcome.failed == []
+    left, right = committed(server, "t"), committed(server, "u")
+    assert sorted(left + right) == rows, "a row is lost or doubled"
+    assert outcome.certain <= set(right) <= outcome.certain | outcome.unknown
 
 
 # ---------------------------------------------------------------- one after the other

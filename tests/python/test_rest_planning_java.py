@@ -90,8 +90,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def catalog(server: Server) -> fz.Catalog:
-    found = fz.catalog("java", type="rest", uri=server["uri"])
-    return found
+    return fz.catalog("java", type="rest", uri=server["uri"])
 
 
 def row(at: random.Random) -> dict[str, Any]:
@@ -156,8 +155,8 @@ def test_the_rows_are_those_of_own_plans(catalog: fz.Catalog, spec: list[str], v
         assert served.count() == planned.count(), filter
     before = table.snapshots[1].id
     assert seen(table.scan(at=before)) == seen(here.scan(at=before))
-    since = table.snapshots[0].id
-    assert seen(table.scan(since=since, at=table.snapshots[2].id)) == seen(here.scan(since=since, at=table.snapshots[2].id))
+    between = {"since": table.snapshots[0].id, "at": table.snapshots[2].id}
+    assert seen(table.scan(**between)) == seen(here.scan(**between))
 
 
 def test_evolution(catalog: fz.Catalog) -> None:

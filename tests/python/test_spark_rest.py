@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,3 +160,88 @@ def test_a_stream_that_outlives_its_credentials(
         query.stop()
     assert ids(sink) == list(range(turn))
     assert gate.refused == []
+
+
+def test_the_server_plans_for_spark(named: SparkSession, catalog: fz.Catalog, server: RestServer) -> None:
+    """Executors read the server's plan with the plan's keys."""
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.t", SCHEMA, properties=properties)
+    for value in range(4):
+        table = table.append(one(value, value + 10))
+    table.refresh().delete("id = 12")
+    server.switches.change({"planning_mode": "server", "files_in_a_task": 1})
+    server.reset()
+    found = fz.spark.read(named, "prod.db.t", filter="id > 1")
+    assert sorted(row["id"] for row in found.collect()) == [2, 3, 10, 11, 13]
+    assert asked(server, "planTableScan")[0].body["filter"] == {"type": "gt", "term": "id", "value": 1}
+    assert named.read.format("frazil").load("prod.db.t").count() == 7
+    with pytest.raises(fz.UnsupportedError, match="server plans"):
+        fz.spark.read(named, "prod.db.t", planning="executors")
+
+
+CLUSTER = """
+import sys, time
+import frazil as fz
+from pyspark.sql import SparkSession
+
+uri, seconds, folder = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+builder = SparkSession.builder.master("local-cluster[2,2,1024]").config("spark.ui.enabled", "false")
+conf = {
+    "type": "rest",
+    "uri": uri,
+    "credential": "me:catalog-sesame",
+    "oauth2-server-uri": f"{uri}/token",
+    "frazil.executors-may-renew": "true",
+}
+for key, value in conf.items():
+    builder = builder.config(f"spark.frazil.catalog.prod.{key}", value)
+spark = builder.getOrCreate()
+fz.spark.register(spark)
+
+def slowly(batches):
+    for batch in batches:
+        time.sleep(seconds / 8)
+        yield batch
+
+frame = fz.spark.read(spark, "prod.db.source").mapInArrow(slowly, "id long")
+fz.spark.append(frame, "prod.db.sink")
+stream = spark.readStream.format("frazil").load("prod.db.source").writeStream.format("frazil")
+query = stream.option("checkpointLocation", folder).trigger(processingTime="1 second").start("prod.db.other")
+end = time.monotonic() + seconds
+source = fz.spark.catalogs.load_named("prod.db.source", fz.spark.catalogs.session_catalogs(spark))
+import pyarrow as pa
+turn = 32
+while time.monotonic() < end:
+    source = source.append(pa.table({"id": pa.array([turn], pa.int64())}))
+    turn += 1
+    time.sleep(1)
+query.processAllAvailable()
+query.stop()
+print("turns", turn)
+spark.stop()
+"""
+
+
+@pytest.mark.skipif(not NIGHTLY, reason="a cluster of several executors is started at night only (FRAZIL_NIGHTLY)")
+def test_a_job_and_a_stream_on_several_executors(
+    server: RestServer, gate: Gate, catalog: fz.Catalog, tmp_path: Path
+) -> None:
+    source = catalog.create_table("db.source", SCHEMA, properties={"read.split.target-size": "1"})
+    sinks = [catalog.create_table(f"db.{name}", SCHEMA) for name in ("sink", "other")]
+    for value in range(32):
+        source = source.append(one(value))
+    server.reset()
+    start = time.monotonic()
+    command = [sys.executable, "-c", CLUSTER, server.url, str(SECONDS), str(tmp_path / "checkpoint")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    turns = int(done.stdout.split("turns")[1])
+    took = time.monotonic() - start
+    assert ids(sinks[0]) == list(range(32))
+    assert ids(sinks[1]) == list(range(turns))
+    assert gate.refused == []
+    renewals = len(asked(server, "loadCredentials"))
+    print(f"{took:.0f} s, {renewals} renewals")
+    # Two executors with two workers each, and the driver, which has several tables.
+    assert renewals <= (4 * 3 + 3) * (took / LIFE + 2)

@@ -136,7 +136,7 @@ CHECKS: dict[str, _Check] = {
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,
     "Any | None": _as_is,
-    "CredentialProvider | None": _as_is,
+    "CredentialProvider | str | None": _as_is,
     "object": _as_is,
     "Planning": _as_is,
 }

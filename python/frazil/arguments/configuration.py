@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frazil import _core
+from frazil import _core, foreign
 from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
@@ -43,7 +43,11 @@ def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None =
             "a catalog in PyIceberg's configuration must be a mapping of properties",
             {"catalog": name, "found": type(section).__name__},
         )
-    out = {**_flat(section or {}), **given}
+    out = {**flat(section or {}), **given}
+    if foreign.BY_IMPORT_PATH in out:
+        provider = out.pop(foreign.BY_IMPORT_PATH)
+        # A callable that is given has precedence.
+        out = {**foreign.options(provider, None), **out}
     if "type" not in out and "py-catalog-impl" in out:
         out["type"] = "py-catalog-impl"
     if "type" not in out:
@@ -151,12 +155,12 @@ def _lower(config: dict[str, Any]) -> dict[str, Any]:
     return {str(k).lower(): _lower(v) if isinstance(v, dict) else v for k, v in config.items()}
 
 
-def _flat(section: Mapping[str, Any]) -> dict[str, str]:
+def flat(section: Mapping[str, Any]) -> dict[str, str]:
     """Nested properties, by dotted names."""
     out: dict[str, str] = {}
     for key, value in section.items():
-        if isinstance(value, dict):
-            out.update({f"{key}.{inner}": text for inner, text in _flat(value).items()})
+        if isinstance(value, Mapping):
+            out.update({f"{key}.{inner}": text for inner, text in flat(value).items()})
         elif value is not None:
             out[key] = str(value)
     return out

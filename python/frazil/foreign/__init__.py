@@ -1,16 +1,19 @@
-"""Objects of other libraries that the user gives: credential providers, file systems, catalogs of PyIceberg.
+"""Objects of the user: credential providers, file systems, classes for authorization, catalogs of PyIceberg.
 
 Storage options carry the first two as texts.
 
+- `authorization`: the user's own class for authorization
 - `carrying`: objects of the user as texts of storage options
 - `file_systems`: file systems of fsspec and pyarrow, as the core asks for files
 - `lending`: credentials that a callable of the user lends
+- `named`: objects by their import paths
 - `options`: the storage options for both
 - `pyiceberg_catalogs`: catalogs that the user's own PyIceberg opens
 """
 
+from frazil.foreign.authorization import auth_manager
 from frazil.foreign.file_systems import files
 from frazil.foreign.lending import CredentialProvider, lender
-from frazil.foreign.options import FILES, options
+from frazil.foreign.options import BY_IMPORT_PATH, FILES, options
 
-__all__ = ["FILES", "CredentialProvider", "files", "lender", "options"]
+__all__ = ["BY_IMPORT_PATH", "FILES", "CredentialProvider", "auth_manager", "files", "lender", "options"]

@@ -1,7 +1,7 @@
 """Objects of the user as texts of storage options.
 
 In the process that made a text, it stands for the object itself. In another process, the object is made again from its
-pickle, which is part of the text.
+pickle, which is part of the text. A text can also be an import path.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pickle
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
+from frazil.foreign.named import BY_NAME, named
 
 __all__ = ["object_of", "text_of"]
 
@@ -52,6 +53,8 @@ def object_of(text: str, what: str) -> Any:
     """The object of a text. `what` names it in errors."""
     if text in _HERE:
         return _HERE[text]
+    if text.startswith(BY_NAME):
+        return named(text[len(BY_NAME) :], what)
     if text.startswith(_ONLY_HERE):
         reason = text.split(":", 2)[-1]
         raise InvalidInputError(

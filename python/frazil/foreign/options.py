@@ -5,8 +5,12 @@ from __future__ import annotations
 from frazil.exceptions import InvalidInputError
 from frazil.foreign.carrying import text_of
 from frazil.foreign.file_systems import opened
+from frazil.foreign.named import BY_NAME, named
 
-__all__ = ["FILES", "PROVIDER", "options"]
+__all__ = ["BY_IMPORT_PATH", "FILES", "PROVIDER", "options"]
+
+BY_IMPORT_PATH = "credential-provider"
+"""A catalog's property, and an option of Spark's format: the import path of a credential provider."""
 
 PROVIDER = "frazil.credentials.provider"
 FILES = "frazil.credentials.filesystem"
@@ -16,12 +20,14 @@ def options(credential_provider: object | None, filesystem: object | None) -> di
     """The storage options for objects of the user."""
     out = {}
     if credential_provider is not None:
-        if not callable(credential_provider):
+        by_name = isinstance(credential_provider, str)
+        found = named(str(credential_provider), "the credential provider") if by_name else credential_provider
+        if not callable(found):
             raise InvalidInputError(
-                f"credential_provider must be callable, not a '{type(credential_provider).__name__}'",
-                hint="Give a function without arguments that returns storage options",
+                f"credential_provider must be callable, not a '{type(found).__name__}'",
+                hint="Give a function without arguments that returns storage options, or its import path",
             )
-        out[PROVIDER] = text_of(credential_provider)
+        out[PROVIDER] = f"{BY_NAME}{credential_provider}" if by_name else text_of(found)
     if filesystem is not None:
         opened(filesystem)
         out[FILES] = text_of(filesystem)

@@ -58,7 +58,11 @@ def is_catalog(given: object) -> bool:
 
 def opening_of(catalog: Any) -> tuple[str, dict[str, str]]:
     """The name and the properties by which another process opens a catalog of PyIceberg."""
-    properties = {k: str(v) for k, v in catalog.properties.items() if isinstance(v, (str, int, float, bool))}
+    given = dict(catalog.properties)
+    # Its nested properties are those about authorization.
+    auth = given.pop("auth", None)
+    given |= _dotted("auth", auth) if isinstance(auth, Mapping) else {}
+    properties = {k: str(v) for k, v in given.items() if isinstance(v, (str, int, float, bool))}
     kind = type(catalog)
     known = kind.__module__.startswith("pyiceberg.catalog.") and _CLASSES.get(kind.__name__)
     if known:
@@ -68,6 +72,14 @@ def opening_of(catalog: Any) -> tuple[str, dict[str, str]]:
         properties["type"] = CUSTOM
         properties[CUSTOM] = f"{kind.__module__}.{kind.__qualname__}"
     return catalog.name, properties
+
+
+def _dotted(start: str, nested: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in nested.items():
+        name = f"{start}.{key}"
+        out |= _dotted(name, value) if isinstance(value, Mapping) else {name: value}
+    return out
 
 
 def open_register(name: str, properties: Mapping[str, str]) -> Register:

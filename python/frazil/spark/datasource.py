@@ -7,7 +7,8 @@ Read options are `columns` (names separated by commas, or a JSON list) and `filt
 `tag` and `as-of-timestamp` chooses a version. A timestamp is in milliseconds since the epoch or in ISO form, in UTC if
 it has no zone. `start-snapshot-id` and `end-snapshot-id` read rows appended after the first and up to the second.
 `split-size`, `lookback` and `file-open-cost` control packing. `max-plan-bytes`, `plan-cache` and `plan-cache-bytes` are
-those of scans. Options with a dot in their name go to the store. Spark passes on neither columns nor filters, so give
+those of scans. Options with a dot in their name go to the store. `credential-provider` is the import path of a function
+that lends its credentials (`package.module:function`). Spark passes on neither columns nor filters, so give
 both here. `frazil.spark.read` and `frazil.spark.sql` are faster.
 
 Write options are `branch`, `overwrite-mode`, `job-id` and `snapshot-property.NAME`. `overwrite-mode` is `static`, which
@@ -36,6 +37,7 @@ from pyspark.sql.types import StructField, StructType
 
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.foreign import BY_IMPORT_PATH
 from frazil.scan import Scan, Split
 from frazil.spark import wire
 from frazil.spark.catalogs import Catalogs, is_name, load_named, session_catalogs
@@ -200,7 +202,7 @@ def _table(options: Mapping[str, str], known: Sequence[str], catalogs: Catalogs)
             "for later ones too, and lose rows",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
-    allowed = ("path", *known, "pushdown", *(_CATALOG_OPTIONS if "provider" in options else ()))
+    allowed = ("path", *known, BY_IMPORT_PATH, "pushdown", *(_CATALOG_OPTIONS if "provider" in options else ()))
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
@@ -209,8 +211,11 @@ def _table(options: Mapping[str, str], known: Sequence[str], catalogs: Catalogs)
         )
     others = ("option.", SUMMARY_PREFIX)
     store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
+    provider = next((value for name, value in options.items() if name.lower() == BY_IMPORT_PATH), None)
     if not is_name(location):
-        return open_table(location, store)
+        return open_table(location, store, credential_provider=provider)
+    if provider is not None:
+        store[BY_IMPORT_PATH] = provider
     if store:
         raise InvalidInputError(
             f"option '{next(iter(store))}' can't be combined with the name of a table",

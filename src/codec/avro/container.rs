@@ -344,7 +344,8 @@ fn enlarge(buffer: &mut Vec<u8>, limit: usize) -> Result<()> {
     if buffer.len() >= limit {
         return Err(too_large(limit));
     }
-    let size = buffer.len().saturating_mul(4).min(limit);
+    // An empty buffer has to grow, too: a first frame of zero bytes may say that there is nothing.
+    let size = buffer.len().saturating_mul(4).max(FIRST_GUESS).min(limit);
     *buffer = vec![0; size];
     Ok(())
 }

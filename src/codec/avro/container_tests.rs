@@ -79,6 +79,21 @@ fn zstd_without_a_content_size_is_read() {
 }
 
 #[test]
+fn a_first_frame_that_says_nothing_comes_does_not_stop_the_next() {
+    // RFC 8878: magic number, a frame of one segment with content size 0, and a last raw block of 0 bytes. Then the
+    // same with a block of 3 bytes that exceeds a frame's content size of 0.
+    let empty = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00];
+    let lying = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x19, 0x00, 0x00, b'a', b'b', b'c'];
+    let full = zstd::bulk::compress(b"abc", 1).unwrap();
+    let both = [&empty[..], &full[..]].concat();
+    assert_eq!(zstd_safe::get_frame_content_size(&both).ok().flatten(), Some(0));
+    assert_eq!(Inflater::default().inflate(AvroCodec::Zstd, &both).unwrap(), b"abc");
+    assert_eq!(Inflater::default().inflate(AvroCodec::Zstd, &empty).unwrap(), b"");
+    let error = Inflater::default().inflate(AvroCodec::Zstd, &lying).unwrap_err();
+    assert_eq!(error.kind(), crate::error::ErrorKind::CorruptTable, "{error}");
+}
+
+#[test]
 fn zstd_repeats_further_than_deflate() {
     for length in [100, 5 << 20, 40 << 20] {
         let content = vec![7u8; length];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::filesystem::FilesystemCatalog;
+use super::joint_publication::JointPublisher;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{FolderPointer, MetadataPointer};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -159,6 +160,11 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `NotFound`; `Unsupported` for folders that the catalog can't take into account; errors of the store.
     fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()>;
+
+    /// Commits to several tables at once. `None` if the catalog publishes each table by itself.
+    fn joint_commits(&self) -> Option<&dyn JointPublisher> {
+        None
+    }
 
     /// The catalog's views. `None` if it has no views.
     fn views(&self) -> Option<&dyn ViewCatalog> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
-use crate::format::register::TableRegister;
+use crate::format::register::{JointSwaps, TableRegister, TableSwap};
 use crate::store::local::TemporaryFolder;
 
 /// The tables and namespaces of one process.
@@ -63,6 +63,10 @@ impl TableRegister for MemoryRegister {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn joint_swaps(&self) -> Option<&dyn JointSwaps> {
+        Some(self)
     }
 
     fn remove(&self, table: &TableIdent) -> Result<bool> {
@@ -127,5 +131,20 @@ impl TableRegister for MemoryRegister {
 
     fn is_of_this_process(&self) -> bool {
         true
+    }
+}
+
+impl JointSwaps for MemoryRegister {
+    fn swap_all(&self, swaps: &[TableSwap<'_>]) -> Result<bool> {
+        let mut state = self.state()?;
+        if swaps.iter().any(|swap| state.tables.get(swap.table).is_none_or(|current| current != swap.from)) {
+            return Ok(false);
+        }
+        for swap in swaps {
+            if let (Some(current), Some(to)) = (state.tables.get_mut(swap.table), swap.to) {
+                to.clone_into(current);
+            }
+        }
+        Ok(true)
     }
 }

@@ -27,11 +27,11 @@ pub struct TableVersion {
     pub found: FoundMetadata,
 }
 
-/// The result of a publication.
+/// The result of a publication: of one table, or of several at once.
 #[derive(Debug)]
-pub enum Publication {
+pub enum Publication<V = Box<TableVersion>> {
     /// The commit succeeded and made this version.
-    Committed(Box<TableVersion>),
+    Committed(V),
     /// Nothing was published. `CommitConflict` if another commit came first.
     Refused(Error),
     /// Only the newest version can tell whether the commit was published. `CommitConflict` if another version is in the
@@ -57,6 +57,18 @@ impl Publication {
             Err(e) if is_certain(&e) => Publication::Refused(e),
             Err(e) if filesystem::is_disputed(&e) => Publication::Disputed(e),
             Err(e) => Publication::Unknown(e),
+        }
+    }
+}
+
+impl<V> Publication<V> {
+    /// The same result with another form of the version.
+    pub fn map<W>(self, convert: impl FnOnce(V) -> W) -> Publication<W> {
+        match self {
+            Publication::Committed(version) => Publication::Committed(convert(version)),
+            Publication::Refused(e) => Publication::Refused(e),
+            Publication::Unknown(e) => Publication::Unknown(e),
+            Publication::Disputed(e) => Publication::Disputed(e),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! - `filesystem`: tables in folders, without a service: the layout of Java's Hadoop tables and Hadoop
 //!   catalog
 //! - `interface`: the interface of every catalog, and its implementation by the file-system catalog
+//! - `joint_publication`: a joint commit: commits to several tables of one catalog, published at once
+//! - `joint_swaps`: joint commits to tables of a register
 //! - `kinds`: the types of catalogs, and the properties that each needs
 //! - `memory`: a register in memory
 //! - `metadata_files`: finding the newest metadata file of a table in a file system
@@ -19,6 +21,8 @@
 pub mod creation;
 pub mod filesystem;
 pub mod interface;
+pub mod joint_publication;
+mod joint_swaps;
 pub mod kinds;
 pub mod memory;
 pub mod metadata_files;
@@ -30,3 +34,5 @@ pub mod registered;
 pub mod reports;
 mod rest;
 pub mod sql;
+
+pub use rest::read_any_answer;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
 use super::interface::{OpenedTable, TableCatalog};
+use super::joint_publication::JointPublisher;
 use super::metadata_files::FoundMetadata;
 use super::metadata_names::{number_of, read_metadata};
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
@@ -46,7 +47,7 @@ struct Opening {
 /// A catalog with a register.
 #[derive(Clone)]
 pub struct NamedCatalog {
-    names: Arc<dyn TableRegister>,
+    pub(super) names: Arc<dyn TableRegister>,
     opening: Arc<Opening>,
 }
 
@@ -89,7 +90,7 @@ impl NamedCatalog {
         self.names.location(ident)?.ok_or_else(|| self.no_table(ident))
     }
 
-    fn no_table(&self, ident: &TableIdent) -> Error {
+    pub(super) fn no_table(&self, ident: &TableIdent) -> Error {
         Error::not_found(format!("the table '{ident}' does not exist")).with("catalog", &self.opening.name)
     }
 
@@ -140,7 +141,7 @@ impl NamedCatalog {
     }
 }
 
-fn found_at(metadata_location: String) -> FoundMetadata {
+pub(super) fn found_at(metadata_location: String) -> FoundMetadata {
     FoundMetadata { metadata_location, version: None }
 }
 
@@ -149,7 +150,7 @@ fn taken(ident: &TableIdent) -> Error {
 }
 
 /// Writes metadata into a new file of the table's metadata folder.
-fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> Result<String> {
+pub(super) fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> Result<String> {
     let (suffix, bytes) = encoded(metadata)?;
     let path = join(&metadata_folder(metadata), &format!("{number:05}-{}{suffix}", uuid::Uuid::new_v4()));
     // The file can be there although writing it failed. No register names it yet.
@@ -157,7 +158,7 @@ fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: u64) -> R
     Ok(path)
 }
 
-fn metadata_folder(metadata: &TableMetadata) -> String {
+pub(super) fn metadata_folder(metadata: &TableMetadata) -> String {
     let elsewhere = metadata.properties.get(METADATA_PATH).filter(|path| !path.is_empty());
     elsewhere.cloned().unwrap_or_else(|| join(&metadata.location, METADATA_FOLDER))
 }
@@ -317,6 +318,10 @@ impl TableCatalog for NamedCatalog {
         }
     }
 
+    fn joint_commits(&self) -> Option<&dyn JointPublisher> {
+        self.names.joint_swaps().map(|_| self as &dyn JointPublisher)
+    }
+
     /// Without `purge`, the files stay and the table can be registered again.
     fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
         let doomed = match purge {
@@ -340,7 +345,7 @@ impl TableCatalog for NamedCatalog {
 }
 
 /// Removes a metadata file after an error that proves that no register names it.
-fn forget(store: &dyn Store, path: &str, error: &Error) {
+pub(super) fn forget(store: &dyn Store, path: &str, error: &Error) {
     if error.kind() != ErrorKind::CommitStateUnknown {
         // A leftover file is harmless, because nothing names it.
         let _ = store.delete(path);
@@ -349,10 +354,10 @@ fn forget(store: &dyn Store, path: &str, error: &Error) {
 
 /// A table whose current version is in the register.
 #[derive(Debug)]
-struct CatalogPointer {
-    catalog: NamedCatalog,
-    ident: TableIdent,
-    store: Arc<dyn Store>,
+pub(super) struct CatalogPointer {
+    pub(super) catalog: NamedCatalog,
+    pub(super) ident: TableIdent,
+    pub(super) store: Arc<dyn Store>,
 }
 
 impl CatalogPointer {
@@ -376,7 +381,7 @@ impl CatalogPointer {
     ///
     /// If the register names a file that is neither `from` nor `to`, it was changed at least once. The log of that
     /// file's metadata names the file that came after `from`. The swap was made exactly if that file is `to`.
-    fn swapped(&self, from: &str, to: &str, lost: Error) -> Result<bool> {
+    pub(super) fn swapped(&self, from: &str, to: &str, lost: Error) -> Result<bool> {
         let Ok(Some(current)) = self.catalog.names.location(&self.ident) else { return Err(lost) };
         if current == to {
             return Ok(true);

@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::format::register::{JointSwaps, TableSwap};
+use crate::iceberg::catalog::joint_publication::TableCommit;
 use crate::iceberg::catalog::memory::MemoryRegister;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
@@ -89,6 +91,10 @@ impl TableRegister for Faulty {
         Err(lost())
     }
 
+    fn joint_swaps(&self) -> Option<&dyn JointSwaps> {
+        Some(self)
+    }
+
     fn remove(&self, table: &TableIdent) -> Result<bool> {
         self.names.remove(table)
     }
@@ -127,6 +133,28 @@ impl TableRegister for Faulty {
 
     fn is_of_this_process(&self) -> bool {
         true
+    }
+}
+
+impl JointSwaps for Faulty {
+    /// Another writer changes the last table.
+    fn swap_all(&self, swaps: &[TableSwap<'_>]) -> Result<bool> {
+        let last = swaps.last().unwrap();
+        match self.next() {
+            Fault::None => return self.names.swap_all(swaps),
+            Fault::Refused => return Err(Error::denied("not allowed")),
+            Fault::Timeout => {}
+            Fault::LostReply => assert!(self.names.swap_all(swaps)?),
+            Fault::LostReplyThenOther => {
+                assert!(self.names.swap_all(swaps)?);
+                other_version(&self.names, last.table, last.to.unwrap());
+            }
+            Fault::LostRace => {
+                other_version(&self.names, last.table, last.from);
+                assert!(!self.names.swap_all(swaps)?);
+            }
+        }
+        Err(lost())
     }
 }
 
@@ -171,11 +199,15 @@ impl Setup {
     }
 
     fn create(&self) -> Result<OpenedTable> {
+        self.create_as(&self.ident)
+    }
+
+    fn create_as(&self, ident: &TableIdent) -> Result<OpenedTable> {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
-        let location = self.catalog.new_location(&self.ident)?.unwrap();
+        let location = self.catalog.new_location(ident)?.unwrap();
         let (spec, order) = (parse_partition_by::<&str>(&[], &schema)?, parse_sort_by::<&str>(&[], &schema)?);
         let metadata = new_table(&schema, &spec, &order, &location, &BTreeMap::new(), 2, 1)?;
-        self.catalog.create(&self.ident, MetadataCommit::creating(&metadata)?, None)
+        self.catalog.create(ident, MetadataCommit::creating(&metadata)?, None)
     }
 
     fn fail(&self, fault: Fault) {
@@ -184,11 +216,40 @@ impl Setup {
 
     /// Publishes a version with a property.
     fn publish(&self, table: &OpenedTable) -> Publication {
-        let mut next =
-            table.metadata.with_metadata_log(&table.found.metadata_location, table.metadata.last_updated_ms).unwrap();
-        next.properties.insert("ours".to_owned(), "yes".to_owned());
-        let base = TableVersion { metadata: table.metadata.clone(), found: table.found.clone() };
-        table.versions.publish(&base, &MetadataCommit::between(&base.metadata, next))
+        let (base, commit) = ours(table);
+        table.versions.publish(&base, &commit)
+    }
+
+    /// Publishes such versions of the tables `db.t` and `db.u`, while `db.v` stays as it is.
+    fn publish_all(&self, tables: &[OpenedTable]) -> Publication<Vec<TableVersion>> {
+        let idents: Vec<TableIdent> = ["db.t", "db.v", "db.u"].map(|name| TableIdent::parse(name).unwrap()).into();
+        let commits: Vec<(TableVersion, MetadataCommit)> = tables.iter().map(ours).collect();
+        let mut parts: Vec<TableCommit<'_>> = (idents.iter().zip(tables).zip(&commits))
+            .map(|((ident, t), (base, commit))| TableCommit {
+                ident,
+                store: &t.store,
+                versions: t.versions.as_ref(),
+                base,
+                commit,
+            })
+            .collect();
+        let kept = MetadataCommit::between(&parts[1].base.metadata, (*parts[1].base.metadata).clone());
+        parts[1].commit = &kept;
+        self.catalog.joint_commits().unwrap().publish(&parts)
+    }
+
+    /// Three tables, in the order of [`Setup::publish_all`].
+    fn create_all(&self) -> Vec<OpenedTable> {
+        ["db.t", "db.v", "db.u"].map(|name| self.create_as(&TableIdent::parse(name).unwrap()).unwrap()).into()
+    }
+
+    /// The number of metadata files of each table, and whether it has our version.
+    fn all(&self) -> [(usize, bool); 3] {
+        ["t", "v", "u"].map(|name| {
+            let folder = self.folder.path().join("db").join(name).join("metadata");
+            let table = self.catalog.load(&TableIdent::parse(&format!("db.{name}")).unwrap()).unwrap();
+            (std::fs::read_dir(folder).unwrap().count(), table.metadata.properties.contains_key("ours"))
+        })
     }
 
     /// The number of metadata files.
@@ -199,6 +260,59 @@ impl Setup {
     fn is_ours(&self) -> bool {
         self.catalog.load(&self.ident).unwrap().metadata.properties.contains_key("ours")
     }
+}
+
+/// A version with a property.
+fn ours(table: &OpenedTable) -> (TableVersion, MetadataCommit) {
+    let mut next =
+        table.metadata.with_metadata_log(&table.found.metadata_location, table.metadata.last_updated_ms).unwrap();
+    next.properties.insert("ours".to_owned(), "yes".to_owned());
+    let base = TableVersion { metadata: table.metadata.clone(), found: table.found.clone() };
+    let commit = MetadataCommit::between(&base.metadata, next);
+    (base, commit)
+}
+
+#[test]
+fn several_tables_end_the_same_way() {
+    for fault in [Fault::None, Fault::LostReply, Fault::LostReplyThenOther] {
+        let setup = Setup::new();
+        let tables = setup.create_all();
+        setup.fail(fault);
+        let Publication::Committed(versions) = setup.publish_all(&tables) else { panic!("{fault:?}") };
+        let others = usize::from(fault == Fault::LostReplyThenOther);
+        assert_eq!(setup.all(), [(2, true), (1, false), (2 + others, true)], "{fault:?}");
+        assert_eq!(versions[1].found, tables[1].found);
+        assert!(versions[2].metadata.properties.contains_key("ours"));
+    }
+    for (fault, kind, made, others) in [
+        (Fault::LostRace, ErrorKind::CommitConflict, 0, 1),
+        (Fault::Refused, ErrorKind::PermissionDenied, 0, 0),
+        (Fault::Timeout, ErrorKind::CommitStateUnknown, 1, 0),
+    ] {
+        let setup = Setup::new();
+        let tables = setup.create_all();
+        setup.fail(fault);
+        let error = match setup.publish_all(&tables) {
+            Publication::Refused(e) if kind != ErrorKind::CommitStateUnknown => e,
+            Publication::Unknown(e) if kind == ErrorKind::CommitStateUnknown => e,
+            other => panic!("{fault:?}: {other:?}"),
+        };
+        assert_eq!(error.kind(), kind, "{fault:?}");
+        assert_eq!(setup.all(), [(1 + made, false), (1, false), (1 + made + others, false)], "{fault:?}");
+    }
+}
+
+#[test]
+fn a_table_that_only_must_stay_is_in_the_way_too() {
+    let setup = Setup::new();
+    let tables = setup.create_all();
+    committed(setup.publish(&tables[1]));
+    let Publication::Refused(error) = setup.publish_all(&tables) else { panic!("published") };
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    assert!(error.to_string().contains("db.v"), "{error}");
+    setup.catalog.remove(&TableIdent::parse("db.v").unwrap(), false).unwrap();
+    let Publication::Refused(error) = setup.publish_all(&tables) else { panic!("published") };
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[test]

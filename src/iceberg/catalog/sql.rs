@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
-use crate::format::register::TableRegister;
+use crate::format::register::{JointSwaps, TableRegister, TableSwap};
 use crate::store::database::{Database, Statement, TextRow};
 
 const TABLES: &str = "iceberg_tables";
@@ -102,6 +102,38 @@ impl SqlRegister {
     }
 }
 
+impl SqlRegister {
+    /// Changes one row if the table's current file is the expected one.
+    fn switch(&self, swap: TableSwap<'_>) -> Result<Statement> {
+        let only_tables = self.only_tables()?;
+        let namespace = dotted(&swap.table.namespace);
+        let name = [self.catalog.as_str(), &namespace, &swap.table.name, swap.from];
+        let row = "WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3 AND metadata_location = ?4";
+        Ok(match swap.to {
+            Some(to) => {
+                let set = "SET metadata_location = ?5, previous_metadata_location = ?6";
+                let values: Vec<&str> = name.into_iter().chain([to, swap.from]).collect();
+                Statement::new(format!("UPDATE iceberg_tables {set} {row}{only_tables}"), &values)
+            }
+            // The row stays the same, and is locked until the transaction ends.
+            None => {
+                let set = "SET metadata_location = metadata_location";
+                Statement::new(format!("UPDATE iceberg_tables {set} {row}{only_tables}"), &name)
+            }
+        })
+    }
+}
+
+impl JointSwaps for SqlRegister {
+    /// All transactions take the rows in the same order, so they don't wait for each other in a circle.
+    fn swap_all(&self, swaps: &[TableSwap<'_>]) -> Result<bool> {
+        let mut swaps = swaps.to_vec();
+        swaps.sort_unstable_by_key(|swap| swap.table);
+        let statements = swaps.into_iter().map(|swap| self.switch(swap)).collect::<Result<Vec<_>>>()?;
+        self.database.execute_if_each_changes(&statements)
+    }
+}
+
 /// A namespace as one text, with dots between its levels.
 fn dotted(namespace: &[String]) -> String {
     namespace.join(".")
@@ -141,13 +173,12 @@ impl TableRegister for SqlRegister {
     }
 
     fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool> {
-        let text = format!(
-            "UPDATE iceberg_tables SET metadata_location = ?1, previous_metadata_location = ?2 \
-             WHERE catalog_name = ?3 AND table_namespace = ?4 AND table_name = ?5 AND metadata_location = ?6{}",
-            self.only_tables()?
-        );
-        let namespace = dotted(&table.namespace);
-        Ok(self.run(text, &[to, from, &self.catalog, &namespace, &table.name, from])? > 0)
+        let counts = self.database.execute(&[self.switch(TableSwap { table, from, to: Some(to) })?])?;
+        Ok(counts.into_iter().sum::<u64>() > 0)
+    }
+
+    fn joint_swaps(&self) -> Option<&dyn JointSwaps> {
+        Some(self)
     }
 
     fn remove(&self, table: &TableIdent) -> Result<bool> {

@@ -76,6 +76,17 @@ impl MetadataCommit {
         self.requirements.contains(&MetadataRequirement::AssertCreate)
     }
 
+    /// The commit, which also requires that a branch has not moved since `base`.
+    #[must_use]
+    pub fn holding(mut self, base: &TableMetadata, branch: &str) -> MetadataCommit {
+        let snapshot_id = snapshot_of(base, branch);
+        let held = MetadataRequirement::AssertRefSnapshotId { name: branch.to_owned(), snapshot_id };
+        if !self.requirements.contains(&held) {
+            self.requirements.push(held);
+        }
+        self
+    }
+
     /// The body of a REST catalog's request, without the table's identifier.
     pub fn to_json(&self) -> Json {
         let requirements: Vec<Json> = self.requirements.iter().map(MetadataRequirement::to_json).collect();

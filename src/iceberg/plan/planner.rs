@@ -28,6 +28,7 @@ use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
 use crate::parallel::{check_cancelled, in_stages};
+use crate::store::FilesAhead;
 use crate::types::FieldId;
 use crate::types::metadata_columns::DELETE_FILE_PATH;
 
@@ -281,6 +282,13 @@ impl RunningPlan {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let found = |path| self.judge.input.location.found(path);
+        let input = &self.judge.input;
+        let ahead = |m: &ManifestFile| {
+            let size = u64::try_from(m.length_bytes).unwrap_or_default();
+            // The cached plan itself reads what it needs.
+            input.location.resolve(&m.path).ok().filter(|_| input.cache.is_none()).map(|path| (path, size))
+        };
+        let files = FilesAhead::new(input.store.as_ref(), wave.iter().map(ahead).collect());
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             check_cancelled()?;
             if self.judge.input.cache.is_some() {
@@ -288,7 +296,8 @@ impl RunningPlan {
                 return Ok(even_pieces(1));
             }
             let path = &wave[i].path;
-            let bytes = self.judge.input.store.get(&self.judge.input.location.resolve(path)?).with("manifest", path)?;
+            input.location.resolve(path)?;
+            let bytes = files.get(i).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
             // Most manifests of a table have the same header. They share the layout that the first one compiled.
             let manifest = Manifest::parse_listed(bytes, wave[i].size(), self.judge.layout.get());

@@ -17,10 +17,12 @@ use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlanCounters;
 use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::plan::why::{ManifestVerdict, ReasonJudge, Stage};
+use crate::iceberg::scan::explain_files::{encode_manifests, encode_served};
 use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::scan::history::History;
+use crate::iceberg::scan::served::BegunPlan;
 use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
-use crate::rows::explanation::{CommitFacts, Explained};
+use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
 
 impl IcebergScan {
     /// Explains planning: it plans and keeps only the counts. With `files` it also opens the excluded manifests, and
@@ -34,7 +36,7 @@ impl IcebergScan {
         let began = Instant::now();
         let explained = match self.history() {
             History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files),
-            _ => match self.served(false, None) {
+            _ => match self.planned_scan(false).served() {
                 Ok(None) => self.explain_files(files, began),
                 Ok(Some(begun)) => self.explain_served(begun, files, began),
                 Err(e) => Err(e),
@@ -62,11 +64,35 @@ impl IcebergScan {
         let counters = PlanCounters { read_ms, ..survivors.plan.counters().clone() };
         let mut explain = self.facts(input, &verdicts, &survivors, &counters);
         explain.time_ms = millis(began);
-        Ok(Explained {
-            explain,
-            manifests: crate::iceberg::scan::explain_files::encode_manifests(&verdicts)?,
-            files: tables,
-        })
+        Ok(Explained { explain, manifests: encode_manifests(&verdicts)?, files: tables })
+    }
+
+    /// Explains a plan of the server: only its files are known, and what was left out of them here.
+    fn explain_served(&self, begun: BegunPlan, files: bool, began: Instant) -> Result<Explained> {
+        let input = self.plan_input();
+        let mut survivors = Survivors::new(AnyPlan::Served(Box::new(begun.plan)), &input, Vec::new());
+        let mut listed = Vec::new();
+        while survivors.next_batch()? {
+            if files {
+                listed.push(encode_served(&survivors.batch)?);
+            }
+        }
+        let counters = survivors.plan.counters().clone();
+        let mut explain = self.facts(&input, &[], &survivors, &counters);
+        explain.deletes.attached = explain.deletes.position + explain.deletes.equality + explain.deletes.vectors;
+        explain.stages = vec![FunnelStage {
+            name: "server plan",
+            unit: "data file",
+            considered: counters.files,
+            kept: counters.files_kept,
+            considered_bytes: counters.file_bytes,
+            kept_bytes: counters.bytes_kept,
+            reason: "partitions of files",
+            time_ms: counters.entries_ms,
+        }];
+        explain.server_plan = Some(begun.plan_id);
+        explain.time_ms = millis(began);
+        Ok(Explained { explain, manifests: encode_manifests(&[])?, files: files.then_some(listed) })
     }
 
     /// The cost of planning, from the manifest lists alone. For a changelog, bytes and manifests are upper bounds.
@@ -78,7 +104,7 @@ impl IcebergScan {
             return estimate_changes(&self.plan_input(), snapshots);
         }
         // The server's plan costs no manifest.
-        if self.is_served()? {
+        if self.planned_scan(false).is_served()? {
             return Ok(Estimate::default());
         }
         let (input, listed) = self.listed()?;

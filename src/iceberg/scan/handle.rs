@@ -24,6 +24,7 @@ use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::scan::history;
 use crate::iceberg::scan::history::History;
 use crate::iceberg::scan::plan_table::PlanEncoder;
+use crate::iceberg::scan::served::PlannedScan;
 use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
@@ -153,35 +154,34 @@ impl IcebergScan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    /// The table.
-    pub(crate) fn table(&self) -> &IcebergTable {
-        &self.table
-    }
-
-    /// Whether tasks have all deletes of their files.
-    pub(crate) fn has_all_deletes(&self) -> bool {
-        self.all_deletes
-    }
-
-    /// The scan that reads files from this store.
-    pub(crate) fn with_store(&self, store: Arc<dyn Store>, context: ReadContext) -> IcebergScan {
-        let mut scan = IcebergScan { lent: Some(store), ..self.clone() };
-        scan.shape.context = Arc::new(context);
-        scan
-    }
-
     /// The plan, by the catalog's server if it plans the table's scans.
     pub(crate) fn plan(&self, column_metrics: bool) -> Result<AnyPlan> {
-        Ok(self.begun(column_metrics, None)?.1)
+        Ok(self.begun(column_metrics)?.1)
     }
 
-    /// The plan as [`IcebergScan::plan`] makes it, and the scan that reads its files. `min_rows` is the number of rows
-    /// that are enough.
-    pub(crate) fn begun(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<(IcebergScan, AnyPlan)> {
-        match self.served(column_metrics, min_rows)? {
-            Some(begun) => Ok((begun.scan, AnyPlan::Served(Box::new(begun.plan)))),
-            None => Ok((self.clone(), self.reported(self.own_plan(column_metrics)?))),
+    /// The plan as [`IcebergScan::plan`] makes it, and the scan that reads its files.
+    pub(crate) fn begun(&self, column_metrics: bool) -> Result<(IcebergScan, AnyPlan)> {
+        let planned = self.planned_scan(column_metrics);
+        match planned.served()? {
+            Some(begun) => Ok((self.with_lent(begun.lent), AnyPlan::Served(Box::new(begun.plan)))),
+            None => Ok((self.clone(), planned.reported(self.own_plan(column_metrics)?))),
         }
+    }
+
+    /// The scan, as far as its plan depends on it.
+    pub(crate) fn planned_scan(&self, column_metrics: bool) -> PlannedScan<'_> {
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        PlannedScan { table: &self.table, history: &self.history, context: &self.shape.context, input }
+    }
+
+    /// The scan that reads files of a plan.
+    fn with_lent(&self, lent: Option<(Arc<dyn Store>, ReadContext)>) -> IcebergScan {
+        let mut scan = self.clone();
+        if let Some((store, context)) = lent {
+            scan.lent = Some(store);
+            scan.shape.context = Arc::new(context);
+        }
+        scan
     }
 
     /// The plan that this process makes.
@@ -315,7 +315,7 @@ impl IcebergScan {
     /// `InvalidInput` for sizes that are not positive; as [`RunningPlan::start`].
     pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
         let packing = self.split_plan(request)?;
-        let (scan, plan) = self.begun(false, None)?;
+        let (scan, plan) = self.begun(false)?;
         scan.pack(IcebergTaskStream::of(plan).collect_all()?, &packing)
     }
 
@@ -338,7 +338,7 @@ impl IcebergScan {
     /// # Errors
     /// Errors of [`RunningPlan::start`] and `read_task`.
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
-        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let (scan, plan) = self.begun(false)?;
         let mut tasks = IcebergTaskStream::of(plan);
         BatchStream::new(scan.scan_reader(), Box::new(move || tasks.next_task()), request, self.shape.limit)
     }
@@ -353,7 +353,7 @@ impl IcebergScan {
     /// # Errors
     /// As [`IcebergScan::read`]; a cancellation.
     pub fn count(&self) -> Result<u64> {
-        let (scan, plan) = self.begun(false, self.row_limit())?;
+        let (scan, plan) = self.begun(false)?;
         let nothing = Arc::new(Schema::new(scan.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..scan.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);

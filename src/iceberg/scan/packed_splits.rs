@@ -59,7 +59,7 @@ impl IcebergScan {
     /// Plans the files, and returns the scan that reads them. Batches are kept only while all of them can be packed:
     /// with many deletes they are large.
     pub(crate) fn planned(&self, pack_from: usize) -> Result<(IcebergScan, PlannedReads)> {
-        let (scan, mut plan) = self.begun(false, None)?;
+        let (scan, mut plan) = self.begun(false)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
         while let Some(batch) = plan.next_batch()? {
             if let Some(batches) = plain.as_mut().filter(|_| is_plain(&batch)) {

@@ -64,7 +64,7 @@ impl IcebergScan {
     /// `Unsupported` for scans of changes between versions. Errors of [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<IcebergPlanPart>> {
         let input = self.version_input()?;
-        if self.is_served()? {
+        if self.planned_scan(false).is_served()? {
             return Err(Error::unsupported(
                 "the catalog's server plans scans of this table, so they have no plan in parts",
             )

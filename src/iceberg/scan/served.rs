@@ -1,4 +1,4 @@
-//! Scans that the catalog's server plans.
+//! Scans that the catalog's server plans, and reports of those that are planned here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,26 +12,31 @@ use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlanCounters;
 use crate::iceberg::plan::served::plan::ServedPlan;
 use crate::iceberg::plan::served::planner::{ScanPlanner, ServedFiles, ServedPages, ServedScan};
-use crate::iceberg::scan::explain_files::{encode_manifests, encode_served};
-use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::scan::history::History;
-use crate::iceberg::scan::survivors::{Survivors, millis};
-use crate::rows::explanation::{Explained, FunnelStage};
+use crate::iceberg::state::IcebergTable;
 use crate::store::credentials::current_options;
-use crate::store::open_store;
+use crate::store::{Store, open_store};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, is_metadata};
 use crate::types::{FieldId, Schema, Type};
 
+/// A scan, as far as its plan depends on it.
+pub(crate) struct PlannedScan<'a> {
+    pub(crate) table: &'a IcebergTable,
+    pub(crate) history: &'a History,
+    pub(crate) context: &'a Arc<ReadContext>,
+    pub(crate) input: PlanInput,
+}
+
 /// A plan of the server that has begun.
 pub(crate) struct BegunPlan {
-    /// The scan that reads the plan's files.
-    pub(crate) scan: IcebergScan,
     /// The name of the plan. Empty if the server gave none.
     pub(crate) plan_id: String,
     pub(crate) plan: ServedPlan,
+    /// The store of the plan's files and the context of its tasks, if they are not those of the scan.
+    pub(crate) lent: Option<(Arc<dyn Store>, ReadContext)>,
 }
 
-impl IcebergScan {
+impl PlannedScan<'_> {
     /// Whether the catalog's server plans the scan.
     ///
     /// # Errors
@@ -41,34 +46,31 @@ impl IcebergScan {
     }
 
     /// Asks the server for a plan. `None` if the scan is planned here: the table is not planned by a server, or the
-    /// server can't plan such scans. `min_rows` is the number of rows that are enough.
+    /// server can't plan such scans.
     ///
     /// # Errors
     /// Those of the pointer to the table's version; as [`ScanPlanner::plan`].
-    pub(crate) fn served(&self, column_metrics: bool, min_rows: Option<u64>) -> Result<Option<BegunPlan>> {
+    pub(crate) fn served(&self) -> Result<Option<BegunPlan>> {
         let Some((planner, files)) = self.asked_planner()? else { return Ok(None) };
-        let began = Instant::now();
-        let input = PlanInput { column_metrics, ..self.plan_input() };
-        let read = self.read_columns();
-        let select: Vec<String> = leaves(&input.schema, &read).into_iter().map(|(_, name)| name).collect();
-        let scan = ServedScan {
+        let (began, input) = (Instant::now(), &self.input);
+        let columns = leaves(&input.schema, &self.read_columns());
+        let select: Vec<String> = columns.into_iter().map(|(_, name)| name).collect();
+        let pages = planner.plan(&ServedScan {
             files,
             filter: input.filter.clone(),
             is_of_snapshot_schema: input.schema.id != input.metadata.current_schema_id,
-            metrics: if column_metrics { select.clone() } else { Vec::new() },
+            metrics: if input.column_metrics { select.clone() } else { Vec::new() },
             select,
-            min_rows,
-        };
-        let pages = planner.plan(&scan)?;
+        })?;
         let plan_id = pages.plan_id().unwrap_or_default().to_owned();
-        let scan = self.reading(pages.as_ref())?;
-        Ok(Some(BegunPlan { scan, plan_id, plan: ServedPlan::new(pages, &input, began) }))
+        let lent = self.lent(pages.as_ref())?;
+        Ok(Some(BegunPlan { plan_id, lent, plan: ServedPlan::new(pages, input, began) }))
     }
 
     /// The server's planner for this scan, and the files that it is asked for.
     fn asked_planner(&self) -> Result<Option<(Arc<dyn ScanPlanner>, ServedFiles)>> {
         let Some(files) = self.served_files() else { return Ok(None) };
-        let planner = self.table().inner.versions.planner()?;
+        let planner = self.table.inner.versions.planner()?;
         let is_planned = |planner: &Arc<dyn ScanPlanner>| match files {
             ServedFiles::Version(_) => true,
             ServedFiles::Appended { .. } => planner.plans_appends(),
@@ -80,11 +82,10 @@ impl IcebergScan {
     /// rows' history (tasks have no sequence numbers), and plans for files that are written again.
     fn served_files(&self) -> Option<ServedFiles> {
         let until = self.snapshot_id()?;
-        let asked = self.read_columns();
-        if self.has_all_deletes() || asked.iter().any(|id| LINEAGE_COLUMNS.contains(id)) {
+        if self.input.all_deletes || self.read_columns().iter().any(|id| LINEAGE_COLUMNS.contains(id)) {
             return None;
         }
-        match self.history() {
+        match self.history {
             History::None => Some(ServedFiles::Version(until)),
             // Servers want both ends.
             History::Appends(snapshots) => Some(ServedFiles::Appended { since: snapshots.first()?.parent_id?, until }),
@@ -92,67 +93,43 @@ impl IcebergScan {
         }
     }
 
+    fn snapshot_id(&self) -> Option<i64> {
+        self.input.snapshot.as_ref().map(|s| s.id)
+    }
+
     /// The columns that reading needs, by id.
     fn read_columns(&self) -> Vec<FieldId> {
-        let mut ids: Vec<FieldId> = self.projection().field_ids().collect();
-        ids.extend(self.bound_filter().field_ids());
+        let mut ids: Vec<FieldId> = self.context.projection.field_ids().collect();
+        ids.extend(self.input.filter.field_ids());
         ids
+    }
+
+    /// What the files of a plan are read with, if the plan has credentials.
+    fn lent(&self, pages: &dyn ServedPages) -> Result<Option<(Arc<dyn Store>, ReadContext)>> {
+        let Some(options) = pages.storage_options() else { return Ok(None) };
+        let place = self.table.location();
+        let store = open_store(place, options)?;
+        let storage_options = current_options(&store.options(), place);
+        let context = ReadContext { storage_options, ..self.context.as_ref().clone() };
+        Ok(Some((store, context)))
     }
 
     /// A plan of this process, whose end is reported to the catalog if it wants to know.
     pub(crate) fn reported(&self, plan: AnyPlan) -> AnyPlan {
-        let versions = &self.table().inner.versions;
-        let (History::None, Some(snapshot_id), true) = (self.history(), self.snapshot_id(), versions.takes_reports())
+        let versions = &self.table.inner.versions;
+        let (History::None, Some(snapshot_id), true) = (self.history, self.snapshot_id(), versions.takes_reports())
         else {
             return plan;
         };
-        let schema = self.context().schema.clone();
-        let (columns, schema_id) = (leaves(&schema, &self.read_columns()), schema.id);
-        let (filter, versions) = (self.bound_filter().clone(), versions.clone());
+        let schema = &self.context.schema;
+        let (columns, schema_id) = (leaves(schema, &self.read_columns()), schema.id);
+        let (filter, versions) = (self.input.filter.clone(), versions.clone());
         let at_end = move |counters: &PlanCounters| {
             let counters = counters.clone();
             let report = ScanReport { snapshot_id, schema_id, filter, columns, counters };
             versions.report(&MetricsReport::Scan(Box::new(report)));
         };
         AnyPlan::Reported(Box::new(ReportedPlan::new(plan, Box::new(at_end))))
-    }
-
-    /// Explains a plan of the server: only its files are known, and what was left out of them here.
-    pub(crate) fn explain_served(&self, begun: BegunPlan, files: bool, began: Instant) -> Result<Explained> {
-        let input = self.plan_input();
-        let mut survivors = Survivors::new(AnyPlan::Served(Box::new(begun.plan)), &input, Vec::new());
-        let mut listed = Vec::new();
-        while survivors.next_batch()? {
-            if files {
-                listed.push(encode_served(&survivors.batch)?);
-            }
-        }
-        let counters = survivors.plan.counters().clone();
-        let mut explain = self.facts(&input, &[], &survivors, &counters);
-        explain.deletes.attached = explain.deletes.position + explain.deletes.equality + explain.deletes.vectors;
-        explain.stages = vec![FunnelStage {
-            name: "server plan",
-            unit: "data file",
-            considered: counters.files,
-            kept: counters.files_kept,
-            considered_bytes: counters.file_bytes,
-            kept_bytes: counters.bytes_kept,
-            reason: "partitions of files",
-            time_ms: counters.entries_ms,
-        }];
-        explain.server_plan = Some(begun.plan_id);
-        explain.time_ms = millis(began);
-        Ok(Explained { explain, manifests: encode_manifests(&[])?, files: files.then_some(listed) })
-    }
-
-    /// The scan that reads the files of a plan, with the plan's credentials.
-    fn reading(&self, pages: &dyn ServedPages) -> Result<IcebergScan> {
-        let Some(options) = pages.storage_options() else { return Ok(self.clone()) };
-        let place = self.table().location();
-        let store = open_store(place, options)?;
-        let storage_options = current_options(&store.options(), place);
-        let context = ReadContext { storage_options, ..self.context().as_ref().clone() };
-        Ok(self.with_store(store, context))
     }
 }
 

@@ -9,12 +9,13 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::evolution::Evolution;
+use crate::format::ident::TableIdent;
 use crate::format::request::WriteOptions;
 use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::committing::{ONE_SNAPSHOT, TableChange, apply_all, apply_each, commit, reload};
+use crate::iceberg::committing::{ONE_SNAPSHOT, TableChange, TableChanges, apply_all, apply_each, commit_one, reload};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
@@ -51,8 +52,13 @@ impl IcebergTransaction {
     /// As [`IcebergTable::writable_location`] and [`IcebergTable::refresh`].
     pub(crate) fn begin(table: &IcebergTable, branch: Option<String>) -> Result<IcebergTransaction> {
         table.writable_location()?;
-        Ok(IcebergTransaction {
-            table: table.refresh()?,
+        Ok(IcebergTransaction::at(table.refresh()?, branch))
+    }
+
+    /// Begins a transaction at this version of a table, which can be written.
+    pub(crate) fn at(table: IcebergTable, branch: Option<String>) -> IcebergTransaction {
+        IcebergTransaction {
+            table,
             branch,
             changes: Vec::new(),
             applied: None,
@@ -61,7 +67,7 @@ impl IcebergTransaction {
             evolved: false,
             appended: None,
             process: std::process::id(),
-        })
+        }
     }
 
     /// The branch that snapshots go to, if not `main`.
@@ -257,7 +263,11 @@ impl IcebergTransaction {
         }
     }
 
-    fn close_append(&mut self) -> Result<()> {
+    /// Ends a series of appends.
+    ///
+    /// # Errors
+    /// `InvalidInput` in a forked process.
+    pub(crate) fn close_append(&mut self) -> Result<()> {
         self.check_process()?;
         let Some((options, files)) = self.appended.take().filter(|(_, files)| !files.is_empty()) else { return Ok(()) };
         let change = SnapshotProducer::append(self.table.inner.store.clone(), files).owning_files();
@@ -312,14 +322,30 @@ impl IcebergTransaction {
     /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(mut self) -> Result<IcebergTable> {
         self.close_append()?;
-        if self.changes.iter().all(|c| c.only_checks()) {
+        if self.only_checks() {
             let newest = self.table.refresh()?;
             // A change with nothing to do may already be in the newest version. Then an earlier commit made it.
             let still = apply_each(&mut self.changes, &newest.inner.metadata);
             return Ok(if still.is_ok() { newest } else { self.table.clone() });
         }
-        // The commit is responsible for their files from now on, however it ends.
-        commit(&self.table, std::mem::take(&mut self.changes)).into_result()
+        commit_one(self.into_changes(None)).into_result()
+    }
+
+    /// Whether the changes leave the table as it is.
+    pub(crate) fn only_checks(&self) -> bool {
+        self.changes.iter().all(|c| c.only_checks())
+    }
+
+    /// The table as it was when the transaction began, if nothing was changed.
+    pub(crate) fn unchanged(&self) -> Option<&IcebergTable> {
+        self.changes.is_empty().then_some(&self.table)
+    }
+
+    /// The changes to commit, without appends that are still open. The commit is responsible for their files from now
+    /// on, however it ends.
+    pub(crate) fn into_changes(mut self, ident: Option<TableIdent>) -> TableChanges {
+        let (table, branch) = (self.table.clone(), self.branch.clone());
+        TableChanges { table, changes: std::mem::take(&mut self.changes), branch, ident }
     }
 
     /// Gives the changes up, and removes the files that were written for them. Dropping it does the same.

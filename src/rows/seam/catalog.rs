@@ -98,6 +98,37 @@ pub trait Catalog: Send + Sync + Debug {
     fn views(&self) -> Option<&dyn Views> {
         None
     }
+    /// Transactions over several tables.
+    fn joint_transactions(&self) -> Option<&dyn JointTransactions> {
+        None
+    }
+}
+
+/// Begins transactions over several tables.
+pub trait JointTransactions {
+    /// A transaction without changes.
+    ///
+    /// # Errors
+    /// `Unsupported` if the catalog's server can't commit to several tables at once; those of the server.
+    fn begin(&self) -> Result<Box<dyn JointTransaction>>;
+}
+
+/// Changes of several tables that one commit publishes. A transaction that is dropped removes the files that it wrote.
+pub trait JointTransaction: Send {
+    /// The changes of a table. Each call with the same name returns the same changes. Its snapshots go to `branch`,
+    /// `main` if `None`. The changes can't be committed by themselves.
+    ///
+    /// # Errors
+    /// `NotFound` if the table does not exist; `InvalidInput` for a second branch of a table, and for a table that can't
+    /// be written.
+    fn table(&mut self, ident: &TableIdent, branch: Option<String>) -> Result<Box<dyn Transaction>>;
+    /// Publishes the changes of all tables, or none. Returns the tables at their new versions.
+    ///
+    /// # Errors
+    /// `CommitConflict`; `CommitStateUnknown`; those of the store and the catalog.
+    fn commit(self: Box<Self>) -> Result<Vec<(TableIdent, Arc<dyn Table>)>>;
+    /// Discards all changes and removes the files that were written.
+    fn abort(self: Box<Self>);
 }
 
 /// Properties of namespaces.
@@ -208,6 +239,21 @@ impl dyn Catalog {
     /// As [`Catalog::check_namespace`], except `NotFound`.
     pub fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
         Ok(self.check_namespace(namespace).if_found()?.is_some())
+    }
+
+    /// Begins a transaction over several tables.
+    ///
+    /// # Errors
+    /// `Unsupported` if the catalog can't commit to several tables at once; as [`JointTransactions::begin`].
+    pub fn begin_transaction(&self) -> Result<Box<dyn JointTransaction>> {
+        match self.joint_transactions() {
+            Some(transactions) => transactions.begin(),
+            None => Err(Error::unsupported(
+                "this catalog can't commit to several tables at once: it publishes the version of each table by itself",
+            )
+            .with("catalog", self.name())
+            .hint("Use a SQL, REST or memory catalog, or commit to one table after the other by table.transaction()")),
+        }
     }
 
     /// Returns the content of `found`, or an error that names the verb and the catalog.

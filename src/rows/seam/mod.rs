@@ -14,7 +14,10 @@ pub mod scan;
 pub mod table;
 
 pub use capabilities::{ScanCapability, TableCapability};
-pub use catalog::{Catalog, Creations, NamespaceProperties, Registration, Renames, Views, other_format};
+pub use catalog::{
+    Catalog, Creations, JointTransaction, JointTransactions, NamespaceProperties, Registration, Renames, Views,
+    other_format,
+};
 pub use scan::{NativeReads, PartedPlans, PlanPart, Scan};
 pub use table::{
     ChangesInParts, CherryPicks, FileRewrites, ForeignFiles, MaintenanceInParts, Table, Transaction, Transactions,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::super::http::auth::ProvidedHeaders;
-use super::super::http::{HttpAnswer, HttpClient, HttpRequest, HttpSettings, HttpVerb};
+use super::super::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb};
 use super::lent::{CredentialSource, LentCredentials, prefixes_of};
 use super::signing::{RequestSigner, SignRequest, SignedRequest};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,36 +14,46 @@ use crate::error::{Error, ErrorKind, Result};
 /// The most characters of an answer that an error repeats.
 const MOST_TEXT: usize = 300;
 
+/// A token is asked for this much later than it becomes old, so that it is old for sure.
+const A_MOMENT: Duration = Duration::from_millis(20);
+
+/// A connection to the server.
+#[derive(Debug)]
+pub(super) struct ServerConnection {
+    pub(super) client: Arc<HttpClient>,
+    /// Headers of each request.
+    pub(super) headers: Vec<(String, String)>,
+    /// What the user can do if the server refuses this process.
+    pub(super) hint: Option<String>,
+}
+
 /// Renews credentials by `GET …/credentials`.
 #[derive(Debug)]
 pub struct EndpointSource {
-    client: Arc<HttpClient>,
+    server: ServerConnection,
     url: String,
-    headers: Vec<(String, String)>,
 }
 
 /// Signs requests by `POST …/sign`.
 #[derive(Debug)]
 pub struct EndpointSigner {
-    client: Arc<HttpClient>,
+    server: ServerConnection,
     url: String,
-    headers: Vec<(String, String)>,
     /// Members of each request that the server wants back.
     properties: BTreeMap<String, String>,
 }
 
-/// A client that sends a token with each request, if there is one.
-fn client_with(token: Option<&str>) -> Arc<HttpClient> {
-    let Some(token) = token else { return Arc::new(HttpClient::new(HttpSettings::default(), None)) };
-    let settings = HttpSettings { secrets: vec![token.to_owned()], ..HttpSettings::default() };
-    let header = vec![("authorization".to_owned(), format!("Bearer {token}"))];
-    let authorizer = ProvidedHeaders(Arc::new(move || Ok(header.clone())));
-    Arc::new(HttpClient::new(settings, Some(Arc::new(authorizer))))
-}
-
-fn requested(client: &HttpClient, request: &HttpRequest, doing: &str) -> Result<(Json, HttpAnswer)> {
-    let at = |e: Error| e.with("url", request.url.split('?').next().unwrap_or_default());
-    let answer = client.send(request).map_err(at)?;
+fn requested(server: &ServerConnection, mut request: HttpRequest, doing: &str) -> Result<(Json, HttpAnswer)> {
+    request.headers.extend(server.headers.iter().cloned());
+    let client = &server.client;
+    let at = |e: Error| {
+        let e = e.with("url", request.url.split('?').next().unwrap_or_default());
+        match &server.hint {
+            Some(hint) if e.kind() == ErrorKind::PermissionDenied => e.advise(hint.clone()),
+            _ => e,
+        }
+    };
+    let answer = client.send(&request).map_err(at)?;
     let said = || {
         let text: String = String::from_utf8_lossy(&answer.body).chars().take(MOST_TEXT).collect();
         client.public(format!("{}: {text}", answer.status))
@@ -65,24 +75,44 @@ fn requested(client: &HttpClient, request: &HttpRequest, doing: &str) -> Result<
 impl EndpointSource {
     /// A source behind this URL. `headers` are sent with each request.
     pub(crate) fn new(client: Arc<HttpClient>, url: String, headers: Vec<(String, String)>) -> EndpointSource {
-        EndpointSource { client, url, headers }
+        EndpointSource { server: ServerConnection { client, headers, hint: None }, url }
     }
 
-    /// A source that is asked with this token, if there is one.
-    pub(super) fn with_token(url: &str, token: Option<&str>) -> EndpointSource {
-        EndpointSource::new(client_with(token), url.to_owned(), Vec::new())
+    /// A source behind this URL.
+    pub(super) fn of(server: ServerConnection, url: &str) -> EndpointSource {
+        EndpointSource { server, url: url.to_owned() }
     }
 }
 
 impl CredentialSource for EndpointSource {
     fn load(&self) -> Result<LentCredentials> {
-        let mut request = HttpRequest::new(HttpVerb::Get, self.url.clone()).header("accept", "application/json");
-        request.headers.extend(self.headers.iter().cloned());
-        let (json, _) = requested(&self.client, &request, "renew the credentials of the table's files")?;
-        let wrong = |_| Error::store("the answer to a request for credentials has no list storage-credentials");
-        let prefixes = prefixes_of(json.get("storage-credentials").unwrap_or(&Json::Null)).map_err(wrong)?;
-        Ok(LentCredentials { config: BTreeMap::new(), prefixes })
+        let request = HttpRequest::new(HttpVerb::Get, self.url.clone()).header("accept", "application/json");
+        let (json, _) = requested(&self.server, request, "renew the credentials of the table's files")?;
+        credentials_of(&json)
     }
+
+    fn must_be_asked_in(&self) -> Option<Duration> {
+        // A process with the catalog's credential gets a new token at any time.
+        self.server.hint.as_ref()?;
+        let (renewed, _) = self.server.client.authorizer()?.life()?;
+        Some(renewed + A_MOMENT)
+    }
+}
+
+/// Reads the answer to a request for credentials, or to a load of a table.
+///
+/// # Errors
+/// `Store` for another answer.
+fn credentials_of(json: &Json) -> Result<LentCredentials> {
+    let wrong = |_| Error::store("the answer to a request for credentials has no list storage-credentials");
+    let is_table = json.get("metadata").is_some();
+    let prefixes = match json.get("storage-credentials") {
+        None | Some(Json::Null) if is_table => Vec::new(),
+        list => prefixes_of(list.unwrap_or(&Json::Null)).map_err(wrong)?,
+    };
+    let config = json.get("config").filter(|_| is_table).and_then(Json::as_object).into_iter().flatten();
+    let config = config.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    Ok(LentCredentials { config: config.collect(), prefixes })
 }
 
 impl EndpointSigner {
@@ -93,12 +123,12 @@ impl EndpointSigner {
         headers: Vec<(String, String)>,
         properties: BTreeMap<String, String>,
     ) -> EndpointSigner {
-        EndpointSigner { client, url, headers, properties }
+        EndpointSigner { server: ServerConnection { client, headers, hint: None }, url, properties }
     }
 
-    /// A signer that is asked with this token, if there is one.
-    pub(super) fn with_token(url: &str, token: Option<&str>) -> EndpointSigner {
-        EndpointSigner::new(client_with(token), url.to_owned(), Vec::new(), BTreeMap::new())
+    /// A signer behind this URL.
+    pub(super) fn of(server: ServerConnection, url: &str, properties: BTreeMap<String, String>) -> EndpointSigner {
+        EndpointSigner { server, url: url.to_owned(), properties }
     }
 }
 
@@ -126,14 +156,28 @@ impl RequestSigner for EndpointSigner {
         let mut request = HttpRequest::new(HttpVerb::Post, self.url.clone()).json(&Json::Object(body));
         // A signature changes nothing, so that it may be asked for again.
         request.repeatable = true;
-        request.headers.extend(self.headers.iter().cloned());
-        let (json, answer) = requested(&self.client, &request, "sign the request")?;
-        let incomplete = || Error::store("the answer to a request for a signature lacks uri or headers");
-        let uri = json.get("uri").and_then(Json::as_str).ok_or_else(incomplete)?.to_owned();
-        let headers = json.get("headers").and_then(Json::as_object).ok_or_else(incomplete)?;
-        let headers = headers.iter().map(|(name, value)| (name.clone(), values(value))).collect();
+        let (json, answer) = requested(&self.server, request, "sign the request")?;
+        let (uri, headers) = signature_of(&json)?;
         let cacheable =
             answer.header("cache-control").is_some_and(|value| value.to_ascii_lowercase().contains("private"));
         Ok(SignedRequest { uri, headers, cacheable })
     }
+}
+
+/// Reads the answer to a request for a signature: the URL and the headers.
+///
+/// # Errors
+/// `Store` for another answer.
+fn signature_of(json: &Json) -> Result<(String, BTreeMap<String, Vec<String>>)> {
+    let incomplete = || Error::store("the answer to a request for a signature lacks uri or headers");
+    let uri = json.get("uri").and_then(Json::as_str).ok_or_else(incomplete)?.to_owned();
+    let headers = json.get("headers").and_then(Json::as_object).ok_or_else(incomplete)?;
+    Ok((uri, headers.iter().map(|(name, value)| (name.clone(), values(value))).collect()))
+}
+
+/// Reads bytes as each kind of answer. Returns how many kinds could read it.
+pub(crate) fn read_any_endpoint(body: &[u8]) -> usize {
+    let Ok(json) = serde_json::from_slice::<Json>(body) else { return 0 };
+    let lent = credentials_of(&json).map(|lent| drop((lent.expires_at_ms(), lent.at("s3://b/k"))));
+    usize::from(lent.is_ok()) + usize::from(signature_of(&json).is_ok())
 }

@@ -1,6 +1,7 @@
 //! Credentials with the time when they expire.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
@@ -17,6 +18,11 @@ pub trait CredentialSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Those of whoever lends them, without secrets.
     fn load(&self) -> Result<LentCredentials>;
+
+    /// In which time it must be asked again, whatever the credentials say: its own token would expire otherwise.
+    fn must_be_asked_in(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Credentials for all files whose paths begin with a prefix.

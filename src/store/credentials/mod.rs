@@ -7,6 +7,7 @@
 //! - `aws`: profiles of Amazon's tools, assumed roles, programs that print keys, single sign-on
 //! - `azure_text`: connection strings of Azure
 //! - `endpoint`: an endpoint of a catalog's server that renews credentials or signs requests
+//! - `handover`: how processes other than the catalog's ask its server
 //! - `lent`: credentials with the time when they expire
 //! - `names`: the options that carry all this
 //! - `provider`: lent credentials for the clients of `object_store`
@@ -17,6 +18,7 @@
 pub(super) mod aws;
 pub(super) mod azure_text;
 mod endpoint;
+mod handover;
 mod lent;
 pub(super) mod names;
 pub(super) mod provider;
@@ -24,10 +26,13 @@ mod registry;
 mod renewal;
 mod signing;
 
+pub(crate) use endpoint::read_any_endpoint;
 pub use endpoint::{EndpointSigner, EndpointSource};
+pub(crate) use handover::carried_properties;
+pub use handover::{CarriedLogin, Handover, RemoteRenewal};
 pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
-pub use names::{EXECUTORS_MAY_RENEW, FILES};
-pub use registry::{Lending, RemoteRenewal, current_options, forget, lend, renewals_of, sign_by};
+pub use names::FILES;
+pub use registry::{Lending, current_options, forget, hand_over_by, lend, renewals_of, sign_by};
 pub(super) use registry::{live, prefixes, signer};
 pub(super) use renewal::Renewal;
 pub(super) use signing::SigningConnector;

@@ -15,6 +15,9 @@ pub(crate) const RENEW_URL: &str = "frazil.credentials.renew-url";
 /// The token for requests to [`RENEW_URL`] and [`SIGN_URL`]. Present only if the user asked for it.
 pub(crate) const RENEW_TOKEN: &str = "frazil.credentials.renew-token";
 
+/// What else a process needs for these requests, as JSON: headers, and properties of the catalog.
+pub(crate) const RENEW_SETTINGS: &str = "frazil.credentials.renew-settings";
+
 /// The user's own callable that lends credentials, as text.
 pub(crate) const PROVIDER: &str = "frazil.credentials.provider";
 
@@ -28,11 +31,12 @@ pub(crate) const SIGN_URL: &str = "frazil.signer.url";
 pub const FILES: &str = "frazil.credentials.filesystem";
 
 /// All of them.
-pub(crate) const ALL: [&str; 9] =
-    [SOURCE, PREFIXES, EXPIRES_AT, RENEW_URL, RENEW_TOKEN, PROVIDER, SIGNER, SIGN_URL, FILES];
+pub(crate) const ALL: [&str; 10] =
+    [SOURCE, PREFIXES, EXPIRES_AT, RENEW_URL, RENEW_TOKEN, RENEW_SETTINGS, PROVIDER, SIGNER, SIGN_URL, FILES];
 
-/// A catalog's property: with `true`, tasks carry the catalog's token, and renew credentials themselves.
-pub const EXECUTORS_MAY_RENEW: &str = "frazil.executors-may-renew";
+/// A catalog's property. With `true`, tasks carry the catalog's token, and renew credentials themselves. With
+/// `with-credential`, they also carry its credential.
+pub(crate) const EXECUTORS_MAY_RENEW: &str = "frazil.executors-may-renew";
 
 /// Options with the time in milliseconds when a credential expires. The account follows the last one.
 pub(crate) const EXPIRIES: [&str; 4] =

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::foreign;
 use super::super::options::StoreOptions;
 use super::super::runtime::PerProcess;
-use super::endpoint::{EndpointSigner, EndpointSource};
+use super::handover::{Handover, RemoteRenewal};
 use super::lent::{CredentialSource, LentCredentials, PrefixConfig, expiry, prefixes_of};
-use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_TOKEN, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
+use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
 use super::renewal::Renewal;
 use super::signing::RequestSigner;
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::parallel::lock_in_any_process;
 
 static SOURCES: Registered<dyn CredentialSource> = Registered::new();
 static SIGNERS: Registered<dyn RequestSigner> = Registered::new();
+static HANDOVERS: Registered<dyn Handover> = Registered::new();
 
 /// Renewals by the name of their source.
 type SharedRenewals = Arc<Mutex<HashMap<String, Arc<Renewal>>>>;
@@ -58,16 +59,6 @@ pub struct Lending {
     pub elsewhere: Option<RemoteRenewal>,
 }
 
-/// How other processes ask the server.
-#[derive(Clone)]
-pub struct RemoteRenewal {
-    /// What they ask.
-    pub url: String,
-    /// The catalog's token. Give it only if the user asked for it by [`EXECUTORS_MAY_RENEW`]. A server without
-    /// authorization needs none.
-    pub token: Option<String>,
-}
-
 /// The options of a table's store with lent credentials. `storage` is that of the catalog, `location` is the table's.
 ///
 /// Credentials of the longest prefix of a path come before the table's own options, and these before `storage`.
@@ -82,11 +73,13 @@ pub fn lend(storage: StoreOptions, location: &str, lending: Lending) -> StoreOpt
 }
 
 fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: RemoteRenewal) -> StoreOptions {
-    let options = options.with_own(url, elsewhere.url);
-    match elsewhere.token {
-        Some(token) => options.with_own(RENEW_TOKEN, token),
-        None => options,
-    }
+    let options = options.with_own(url, elsewhere.url.clone());
+    elsewhere.written(options)
+}
+
+/// Tasks of a table carry what this says at the time. `name` is that of [`Lending`] or [`sign_by`].
+pub fn hand_over_by(name: &str, handover: Arc<dyn Handover>) {
+    HANDOVERS.put(name, handover);
 }
 
 /// Options, replaced by lent ones.
@@ -106,6 +99,7 @@ fn overlaid(storage: StoreOptions, location: &str, lent: &LentCredentials) -> St
 /// Forgets a source and the credentials that it lent. Stores that are open go on renewing them.
 pub fn forget(name: &str) {
     SOURCES.with(|map| map.remove(name));
+    HANDOVERS.with(|map| map.remove(name));
     if let Some(mut all) = renewals().ok().as_ref().and_then(|all| lock_in_any_process(all)) {
         all.remove(name);
     }
@@ -136,10 +130,11 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
         return Ok(Some(signer));
     }
     match options.own(SIGN_URL) {
-        Some(url) => Ok(Some(Arc::new(EndpointSigner::with_token(url, options.own(RENEW_TOKEN))))),
+        Some(url) => Ok(Some(RemoteRenewal::read(options, url)?.signer()?)),
         None => Err(Error::unsupported("the catalog's server signs each request, and this process may not ask it")
             .hint(format!(
-                "Give the catalog the property {EXECUTORS_MAY_RENEW}='true'. Tasks then carry the catalog's token"
+                "Give the catalog the property {EXECUTORS_MAY_RENEW}='true'. Tasks then carry the catalog's token. A \
+                 catalog without tokens needs 'with-credential'"
             ))),
     }
 }
@@ -150,21 +145,22 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
 /// `InvalidInput` for options that nobody wrote; errors of the user's provider.
 pub(crate) fn live(options: &StoreOptions) -> Result<Option<Arc<Renewal>>> {
     let first = first(options)?;
-    let (name, source): (&str, Option<Arc<dyn CredentialSource>>) = if let Some(text) = options.own(PROVIDER) {
+    let (name, source): (String, Option<Arc<dyn CredentialSource>>) = if let Some(text) = options.own(PROVIDER) {
         let known = renewals()?.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
         match known {
             Some(known) => return Ok(Some(known)),
-            None => (text, Some(foreign::makers()?.source(text)?)),
+            None => (text.to_owned(), Some(foreign::makers()?.source(text)?)),
         }
     } else if let Some((name, source)) = options.own(SOURCE).and_then(|name| Some((name, SOURCES.get(name)?))) {
-        (name, Some(source))
+        (name.to_owned(), Some(source))
     } else if let Some(url) = options.own(RENEW_URL) {
-        (url, Some(Arc::new(EndpointSource::with_token(url, options.own(RENEW_TOKEN)))))
+        let (name, source) = RemoteRenewal::read(options, url)?.source()?;
+        (name, Some(Arc::new(source)))
     } else {
         let expires = first.as_ref().is_some_and(|first| first.expires_at_ms().is_some());
         return Ok(expires.then(|| Arc::new(Renewal::new(first, None))));
     };
-    shared(name, first, source).map(Some)
+    shared(&name, first, source).map(Some)
 }
 
 /// The renewal of this name in this process.
@@ -209,17 +205,31 @@ fn first(options: &StoreOptions) -> Result<Option<LentCredentials>> {
     Ok(any.then(|| LentCredentials { config: options.as_map().clone(), prefixes }))
 }
 
-/// Options for another process: with the newest credentials of this one. Others stay the same.
+/// Options for another process: with the newest credentials of this one, and the catalog's newest token if others may
+/// have it. Others stay the same.
 pub fn current_options(options: &BTreeMap<String, String>, location: &str) -> BTreeMap<String, String> {
-    if !options.contains_key(SOURCE) || expiry(options).is_none() {
-        return options.clone();
+    let options = handed_over(options);
+    if !options.contains_key(SOURCE) || expiry(&options).is_none() {
+        return options;
     }
-    let newest = StoreOptions::new(options).and_then(|options| {
+    let newest = StoreOptions::new(&options).and_then(|options| {
         let Some(renewal) = live(&options)? else { return Ok(options) };
         Ok(overlaid(options, location, renewal.current()?.as_ref()))
     });
     // The receiver says what is wrong with expired ones.
     newest.map_or_else(|_| options.clone(), |newest| newest.as_map().clone())
+}
+
+/// Options with the catalog's newest token, if others may have it.
+fn handed_over(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let named = [(SOURCE, RENEW_URL), (SIGNER, SIGN_URL)].into_iter();
+    let mut known = named.filter_map(|(key, url)| Some((url, HANDOVERS.get(options.get(key)?)?)));
+    let Some((url, handover)) = known.next() else { return options.clone() };
+    match (handover.now(), StoreOptions::new(options)) {
+        (Ok(Some(elsewhere)), Ok(options)) => with_elsewhere(options, url, elsewhere).as_map().clone(),
+        // The receiver says what is wrong with an older token.
+        _ => options.clone(),
+    }
 }
 
 /// How often this process asked the source of a name, for tests.

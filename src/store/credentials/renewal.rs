@@ -49,9 +49,18 @@ impl Held {
         Held { lent: Arc::new(lent), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
     }
 
+    /// Renewed early enough for the source, too.
+    fn in_time_for(mut self, source: Option<&Arc<dyn CredentialSource>>) -> Held {
+        if let Some(wait) = source.and_then(|source| source.must_be_asked_in()) {
+            let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+            self.renew_at_ms = self.renew_at_ms.min(now_ms().saturating_add(wait));
+        }
+        self
+    }
+
     /// Credentials that the source gave just now.
-    fn renewed(lent: LentCredentials) -> Held {
-        let held = Held::new(lent);
+    fn renewed(lent: LentCredentials, source: &Arc<dyn CredentialSource>) -> Held {
+        let held = Held::new(lent).in_time_for(Some(source));
         Held { renew_at_ms: held.renew_at_ms.max(now_ms() + LEAST_MS), ..held }
     }
 }
@@ -65,13 +74,14 @@ impl std::fmt::Debug for Renewal {
 impl Renewal {
     /// Credentials that a source renews. Without a source they are used until they expire.
     pub(crate) fn new(first: Option<LentCredentials>, source: Option<Arc<dyn CredentialSource>>) -> Renewal {
-        Renewal { source, held: Mutex::new(first.map(Held::new)), asking: Mutex::new(()), count: AtomicU64::new(0) }
+        let held = first.map(|lent| Held::new(lent).in_time_for(source.as_ref()));
+        Renewal { source, held: Mutex::new(held), asking: Mutex::new(()), count: AtomicU64::new(0) }
     }
 
     /// Takes over credentials that somebody else renewed, if they are valid for longer.
     pub(super) fn offer(&self, others: LentCredentials) {
         let mut held = locked(&self.held);
-        let offered = Held::new(others);
+        let offered = Held::new(others).in_time_for(self.source.as_ref());
         if held.as_ref().is_none_or(|held| held.expires_at_ms < offered.expires_at_ms) {
             *held = Some(offered);
         }
@@ -111,7 +121,7 @@ impl Renewal {
         self.count.fetch_add(1, Ordering::Relaxed);
         match (source.load(), valid()) {
             (Ok(lent), _) => {
-                let held = Held::renewed(lent);
+                let held = Held::renewed(lent, source);
                 let lent = held.lent.clone();
                 *locked(&self.held) = Some(held);
                 Ok(lent)
@@ -145,7 +155,7 @@ impl Renewal {
 fn expired() -> Error {
     Error::denied("the credentials of the table's files have expired, and this process can't renew them").hint(format!(
         "Plan the scan again, or let tasks renew credentials: give the catalog the property {EXECUTORS_MAY_RENEW}='true'. \
-         Tasks then carry the catalog's token"
+         Tasks then carry the catalog's token. A catalog without tokens needs 'with-credential'"
     ))
 }
 

@@ -182,7 +182,9 @@ impl Postgres {
         read.await.map_err(|e| self.failed(e))
     }
 
-    async fn committed(&self, statements: &[Statement]) -> Result<Vec<u64>> {
+    /// Runs statements in one transaction, and commits it if all their counts are as expected. Returns whether it did,
+    /// and the counts.
+    async fn committed(&self, statements: &[Statement], is_expected: fn(u64) -> bool) -> Result<(bool, Vec<u64>)> {
         let mut client = self.open().await?;
         let run = async {
             let transaction = in_time(self.answer, client.transaction()).await?;
@@ -191,8 +193,12 @@ impl Postgres {
                 let values = values(statement);
                 counts.push(in_time(self.answer, transaction.execute(&numbered(statement), &values)).await?);
             }
+            if !counts.iter().all(|count| is_expected(*count)) {
+                in_time(self.answer, transaction.rollback()).await?;
+                return Ok((false, counts));
+            }
             in_time(self.answer, transaction.commit()).await.map_err(|e| Failed::Commit(Box::new(e)))?;
-            Ok(counts)
+            Ok((true, counts))
         };
         run.await.map_err(|e| self.failed(e))
     }
@@ -249,7 +255,13 @@ impl Database for Postgres {
 
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
         let (database, statements) = (self.clone(), statements.to_vec());
-        wait(async move { database.committed(&statements).await })?
+        wait(async move { database.committed(&statements, |_| true).await })?.map(|(_, counts)| counts)
+    }
+
+    fn execute_if_each_changes(&self, statements: &[Statement]) -> Result<bool> {
+        let (database, statements) = (self.clone(), statements.to_vec());
+        let done = wait(async move { database.committed(&statements, |count| count > 0).await })?;
+        done.map(|(is_committed, _)| is_committed)
     }
 
     fn columns(&self, table: &str) -> Result<Vec<String>> {

@@ -36,6 +36,12 @@ pub trait Database: Send + Sync + std::fmt::Debug {
     /// was committed. After any other error it certainly was not.
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>>;
 
+    /// Runs statements in one transaction, if each changes a row. Otherwise nothing changes. Returns whether each did.
+    ///
+    /// # Errors
+    /// As [`Database::execute`].
+    fn execute_if_each_changes(&self, statements: &[Statement]) -> Result<bool>;
+
     /// The columns of a table; empty if the table does not exist.
     ///
     /// # Errors

@@ -108,12 +108,33 @@ impl Database for Sqlite {
     }
 
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
+        self.committed(statements, |_| true).map(|(_, counts)| counts)
+    }
+
+    fn execute_if_each_changes(&self, statements: &[Statement]) -> Result<bool> {
+        self.committed(statements, |count| count > 0).map(|(is_committed, _)| is_committed)
+    }
+
+    fn columns(&self, table: &str) -> Result<Vec<String>> {
+        let rows = self.query(&Statement::new("SELECT name FROM pragma_table_info(?1)", &[table]))?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
+
+impl Sqlite {
+    /// Runs statements in one transaction, and commits it if all their counts are as expected. Returns whether it did,
+    /// and the counts.
+    fn committed(&self, statements: &[Statement], is_expected: fn(u64) -> bool) -> Result<(bool, Vec<u64>)> {
         let mut connection = self.open()?;
         // Taking the write lock at once: a reader that turns writer could only fail.
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| self.failed(e))?;
         let run = |s: &Statement| transaction.execute(&s.text, params_from_iter(&s.values)).map(|n| n as u64);
         let counts = statements.iter().map(run).collect::<rusqlite::Result<Vec<_>>>().map_err(|e| self.failed(e))?;
+        if !counts.iter().all(|count| is_expected(*count)) {
+            transaction.rollback().map_err(|e| self.failed(e))?;
+            return Ok((false, counts));
+        }
         transaction.commit().map_err(|e| match e.sqlite_error_code() {
             // Readers kept the file locked: the transaction is rolled back when the connection closes.
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.failed(e),
@@ -121,11 +142,6 @@ impl Database for Sqlite {
                 .with("database", &self.path)
                 .because(e),
         })?;
-        Ok(counts)
-    }
-
-    fn columns(&self, table: &str) -> Result<Vec<String>> {
-        let rows = self.query(&Statement::new("SELECT name FROM pragma_table_info(?1)", &[table]))?;
-        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+        Ok((true, counts))
     }
 }

@@ -24,6 +24,21 @@ fn a_transaction_is_made_as_a_whole_or_not() {
 }
 
 #[test]
+fn a_transaction_that_misses_a_row_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = sqlite(&folder);
+    let make = Statement::new("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))", &[]);
+    let put = Statement::new("INSERT INTO t (k, v) VALUES (?1, ?2)", &["a", "old"]);
+    database.execute(&[make, put]).unwrap();
+    let set = |k: &str, v: &str| Statement::new("UPDATE t SET v = ?1 WHERE k = ?2", &[v, k]);
+    let value = || database.query(&Statement::new("SELECT v FROM t", &[])).unwrap()[0][0].clone().unwrap();
+    assert!(!database.execute_if_each_changes(&[set("a", "new"), set("b", "new")]).unwrap());
+    assert_eq!(value(), "old");
+    assert!(database.execute_if_each_changes(&[set("a", "new"), set("a", "newer")]).unwrap());
+    assert_eq!(value(), "newer");
+}
+
+#[test]
 fn a_locked_database_is_waited_for_and_then_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");

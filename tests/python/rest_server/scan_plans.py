@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import io
+import math
 import threading
 import uuid
 from dataclasses import dataclass, field
@@ -229,6 +230,8 @@ def _value(value: Any) -> Any:
             return f"{text}+00:00" if value.tzinfo else text
         case dt.date() | dt.time():
             return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case decimal.Decimal() | uuid.UUID():
             return str(value)
         case _:

@@ -38,7 +38,7 @@ pub(super) fn looks_like_html(answer: &HttpAnswer) -> bool {
 }
 
 /// What a server wants with each request for a signature.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SigningConfig {
     /// Members of the body.
     pub(super) properties: BTreeMap<String, String>,

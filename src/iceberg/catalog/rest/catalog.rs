@@ -12,6 +12,7 @@ use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::interface::{OpenedTable, TableCatalog, ViewCatalog};
+use crate::iceberg::catalog::joint_publication::JointPublisher;
 use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::store::Store;
@@ -20,7 +21,7 @@ use crate::store::http::auth::HeaderProvider;
 /// A catalog behind Iceberg's REST API.
 #[derive(Clone, Debug)]
 pub(crate) struct RestCatalog {
-    session: SharedSession,
+    pub(super) session: SharedSession,
 }
 
 impl RestCatalog {
@@ -158,6 +159,10 @@ impl TableCatalog for RestCatalog {
                 .hint("Leave out outside_locations="));
         }
         self.session.server()?.drop_table(ident, purge.is_some())
+    }
+
+    fn joint_commits(&self) -> Option<&dyn JointPublisher> {
+        Some(self)
     }
 
     fn views(&self) -> Option<&dyn ViewCatalog> {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use super::answers::DescribedTable;
 use super::credentials::table_options;
 use super::effects::{Seen, has_effects, seen};
@@ -17,7 +19,7 @@ use super::planning::RestPlanner;
 use super::planning::mode::PlanningMode;
 use super::reports::send::{send, takes_reports};
 use super::server::RestServer;
-use super::session::SharedSession;
+use super::session::{RestSession, SharedSession};
 use super::snapshots::Snapshots;
 use super::tables::{LoadedTable, ident_json};
 use super::verdict::ChangeVerdict;
@@ -144,8 +146,7 @@ impl RestPointer {
     fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Sent> {
         check_sendable(server, commit)?;
         let endpoint = Endpoint::CommitTable;
-        let mut body = commit.to_json();
-        body["identifier"] = ident_json(&self.ident);
+        let body = body_of(&self.ident, commit);
         let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
@@ -167,11 +168,18 @@ enum Sent {
 }
 
 /// Why a commit is refused before it is sent.
-fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
+pub(super) fn check_sendable(server: &RestServer, commit: &MetadataCommit) -> Result<()> {
     match commit.added_snapshots().count() > 1 && server.takes_one_snapshot() {
         true => Err(one_snapshot(commit)),
         false => Ok(()),
     }
+}
+
+/// The commit to a table in JSON.
+pub(super) fn body_of(ident: &TableIdent, commit: &MetadataCommit) -> Json {
+    let mut body = commit.to_json();
+    body["identifier"] = ident_json(ident);
+    body
 }
 
 /// Whether a server refused a commit because of the number of its snapshots.
@@ -207,23 +215,16 @@ impl MetadataPointer for RestPointer {
             Ok(Sent::Open(verdict)) => *verdict,
             Err(e) => return Publication::Refused(named(e)),
         };
-        match verdict {
-            ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(named(conflict(e))),
-            ChangeVerdict::Refused(said, e) if is_about_snapshots(&said, commit) => {
-                // The next commits have one snapshot.
-                if let Ok(server) = self.session.server() {
-                    server.limit_snapshots();
-                }
-                Publication::Refused(named(one_snapshot(commit).because(e)))
-            }
-            ChangeVerdict::Refused(_, e) => Publication::Refused(named(e)),
-            ChangeVerdict::InTheWay(e) => Publication::Unknown(named(conflict(e))),
-            ChangeVerdict::Later(e, pause) => match wait(pause.unwrap_or_default().min(LONGEST_PAUSE)) {
-                Ok(()) => self.looked_for(base, commit, named(e), true),
-                Err(stop) => Publication::Unknown(named(stop)),
-            },
-            ChangeVerdict::Unknown(e) => self.looked_for(base, commit, named(e), false),
-            ChangeVerdict::Done(_) => Publication::Unknown(named(Error::internal("a commit without a version"))),
+        let looked = || match self.load() {
+            Ok(newest) => Ok(vec![seen(&newest.metadata, &base.metadata, commit)]),
+            // The commit was to create the table.
+            Err(e) if commit.creates() && e.kind() == ErrorKind::NotFound => Ok(vec![Seen::NotYet]),
+            Err(e) => Err(e),
+        };
+        match unsettled(&self.session, verdict, &[commit], looked) {
+            Publication::Committed(()) => Publication::Unknown(named(Error::internal("a commit without a version"))),
+            Publication::Refused(e) => Publication::Refused(named(e)),
+            Publication::Unknown(e) | Publication::Disputed(e) => Publication::Unknown(named(e)),
         }
     }
 
@@ -287,24 +288,52 @@ impl MetadataPointer for RestPointer {
     }
 }
 
-impl RestPointer {
-    /// The result of a commit without a clear answer, by the newest version. `asked` tells that the server wants
-    /// another attempt, so this one changed nothing if it can't be seen.
-    fn looked_for(&self, base: &TableVersion, commit: &MetadataCommit, e: Error, asked: bool) -> Publication {
-        let newest = match self.load() {
-            Ok(newest) => newest,
-            // The commit was to create the table.
-            Err(why) if asked && commit.creates() && why.kind() == ErrorKind::NotFound => {
-                return Publication::Unknown(conflict(e));
+/// The result of a commit that the server did not confirm, by one request for one or several tables. `looked` loads
+/// the newest version of each table and looks for the commit.
+pub(super) fn unsettled(
+    session: &RestSession,
+    verdict: ChangeVerdict,
+    commits: &[&MetadataCommit],
+    looked: impl Fn() -> Result<Vec<Seen>>,
+) -> Publication<()> {
+    match verdict {
+        ChangeVerdict::Done(_) => Publication::Committed(()),
+        ChangeVerdict::Refused(said, e) if said.is_late() => Publication::Unknown(conflict(e)),
+        ChangeVerdict::Refused(said, e) => match commits.iter().find(|commit| is_about_snapshots(&said, commit)) {
+            Some(commit) => {
+                // The next commits have one snapshot.
+                if let Ok(server) = session.server() {
+                    server.limit_snapshots();
+                }
+                Publication::Refused(one_snapshot(commit).because(e))
             }
-            Err(why) => return Publication::Unknown(undecided(e.with("looked", why.message()))),
-        };
-        Publication::Unknown(match seen(&newest.metadata, &base.metadata, commit) {
-            Seen::Overtaken => conflict(e),
-            Seen::NotYet if asked => conflict(e),
-            // The caller looks at the newest version again.
-            Seen::Made | Seen::NotYet | Seen::Hidden => undecided(e),
-        })
+            None => Publication::Refused(e),
+        },
+        ChangeVerdict::InTheWay(e) => Publication::Unknown(conflict(e)),
+        // The server wants another attempt, so this one changed nothing if it can't be seen.
+        ChangeVerdict::Later(e, pause) => match wait(pause.unwrap_or_default().min(LONGEST_PAUSE)) {
+            Ok(()) => Publication::Unknown(judged(looked(), e, true)),
+            Err(stop) => Publication::Unknown(stop),
+        },
+        ChangeVerdict::Unknown(e) => Publication::Unknown(judged(looked(), e, false)),
+    }
+}
+
+/// What the newest versions tell about a commit without a clear answer. `asked` tells that the server wants another
+/// attempt.
+fn judged(found: Result<Vec<Seen>>, e: Error, asked: bool) -> Error {
+    let found = match found {
+        Ok(found) => found,
+        Err(why) => return undecided(e.with("looked", why.message())),
+    };
+    // The caller looks at the newest version again.
+    if found.contains(&Seen::Made) {
+        return undecided(e);
+    }
+    // The requirements of one table decide for all.
+    match found.contains(&Seen::Overtaken) || (asked && found.iter().all(|seen| *seen == Seen::NotYet)) {
+        true => conflict(e),
+        false => undecided(e),
     }
 }
 
@@ -317,7 +346,7 @@ fn conflict(e: Error) -> Error {
 }
 
 /// An error that does not say what became of the commit.
-fn undecided(e: Error) -> Error {
+pub(super) fn undecided(e: Error) -> Error {
     match e.kind() {
         ErrorKind::Store | ErrorKind::CommitStateUnknown => e,
         _ => Error::store("the answer to the commit does not tell its outcome").because(e),

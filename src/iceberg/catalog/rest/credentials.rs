@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::answers::DescribedTable;
+use super::answers::{DescribedTable, SigningConfig};
 use super::endpoints::Endpoint;
 use super::names::RouteTarget;
 use super::server::RestServer;
@@ -17,8 +17,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::store::StoreOptions;
 use crate::store::credentials::{
-    CredentialSource, EXECUTORS_MAY_RENEW, EndpointSigner, EndpointSource, Lending, LentCredentials, RemoteRenewal,
-    lend, sign_by,
+    CarriedLogin, CredentialSource, EndpointSigner, EndpointSource, Handover, Lending, LentCredentials, RemoteRenewal,
+    hand_over_by, lend, sign_by,
 };
 
 /// Where the credentials are renewed, and whether they may be.
@@ -51,6 +51,27 @@ impl CredentialSource for Reloaded {
     }
 }
 
+/// What tasks carry, so that other processes can ask the server.
+#[derive(Debug)]
+struct CarriedByTasks {
+    session: SharedSession,
+    url: String,
+    login: CarriedLogin,
+    /// Headers and members of each request, in addition to those of the catalog.
+    request: SigningConfig,
+}
+
+impl Handover for CarriedByTasks {
+    fn now(&self) -> Result<Option<RemoteRenewal>> {
+        let elsewhere = self.session.server()?.elsewhere(self.url.clone(), self.login)?;
+        Ok(elsewhere.map(|mut elsewhere| {
+            elsewhere.headers.extend(self.request.headers.iter().cloned());
+            elsewhere.members.clone_from(&self.request.properties);
+            elsewhere
+        }))
+    }
+}
+
 fn lent(table: &DescribedTable) -> LentCredentials {
     LentCredentials { config: table.config.clone(), prefixes: table.credentials.clone() }
 }
@@ -67,13 +88,23 @@ pub(super) fn table_options(
     let server = session.server()?;
     let storage = server.storage.clone();
     // Only the user decides about it, not the server.
-    let may_renew = session.given.get(EXECUTORS_MAY_RENEW).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let login = CarriedLogin::of(&session.given)?;
     let name = format!("{} {ident}", session.id);
+    let handover = |url: String, request: SigningConfig| -> Result<Option<RemoteRenewal>> {
+        let carried = Arc::new(CarriedByTasks { session: session.clone(), url, login, request });
+        let now = carried.now()?;
+        // Without a login, it stays the same.
+        if login != CarriedLogin::Nothing {
+            hand_over_by(&name, carried);
+        }
+        Ok(now)
+    };
     let is_signed = table.config.get(IS_SIGNED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     if is_signed && !table.has_credentials() && !storage.has_credentials() {
         let options = storage.replaced_by(StoreOptions::of_server(&table.config));
         let (signer, url) = signer(server, table);
-        return Ok(sign_by(options, &name, Arc::new(signer), server.elsewhere(url, may_renew)?));
+        let elsewhere = handover(url, table.signing.clone())?;
+        return Ok(sign_by(options, &name, Arc::new(signer), elsewhere));
     }
     if !table.has_credentials() {
         return Ok(storage.replaced_by(StoreOptions::of_server(&table.config)));
@@ -82,9 +113,13 @@ pub(super) fn table_options(
         match renewed_at(server, ident, table)? {
             Some(url) => {
                 let (client, headers) = server.connection();
-                (Arc::new(EndpointSource::new(client, url.clone(), headers)), server.elsewhere(url, may_renew)?)
+                let source = EndpointSource::new(client, url.clone(), headers);
+                (Arc::new(source), handover(url, SigningConfig::default())?)
             }
-            None => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
+            None => {
+                let (url, request) = reloading(server, ident)?;
+                (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), handover(url, request)?)
+            }
         };
     Ok(lend(storage, &table.metadata.location, Lending { name, lent: lent(table), source, elsewhere }))
 }
@@ -103,6 +138,14 @@ fn renewed_at(server: &RestServer, ident: &TableIdent, table: &DescribedTable) -
         }
         None => Ok(None),
     }
+}
+
+/// The request of other processes that loads a table once more.
+fn reloading(server: &RestServer, ident: &TableIdent) -> Result<(String, SigningConfig)> {
+    let request = server.request(Endpoint::LoadTable, RouteTarget::Table(ident), &[("snapshots", "refs")])?;
+    let plain = request.headers.len();
+    let mut request = server.with_delegation(request);
+    Ok((request.url, SigningConfig { headers: request.headers.split_off(plain), ..SigningConfig::default() }))
 }
 
 /// What signs requests to the files of a table, and its URL.

@@ -20,6 +20,7 @@ pub(super) enum Endpoint {
     LoadCredentials,
     TableExists,
     CommitTable,
+    CommitTransaction,
     DropTable,
     RegisterTable,
     UnregisterTable,
@@ -49,7 +50,7 @@ const PLAN: &str = "/v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{pla
 
 impl Endpoint {
     /// All endpoints that are known here.
-    const ALL: [Endpoint; 29] = [
+    const ALL: [Endpoint; 30] = [
         Endpoint::ListNamespaces,
         Endpoint::CreateNamespace,
         Endpoint::LoadNamespace,
@@ -62,6 +63,7 @@ impl Endpoint {
         Endpoint::LoadCredentials,
         Endpoint::TableExists,
         Endpoint::CommitTable,
+        Endpoint::CommitTransaction,
         Endpoint::DropTable,
         Endpoint::RegisterTable,
         Endpoint::UnregisterTable,
@@ -98,6 +100,7 @@ impl Endpoint {
             E::LoadCredentials => (Get, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"),
             E::TableExists => (Head, TABLE),
             E::CommitTable => (Post, TABLE),
+            E::CommitTransaction => (Post, "/v1/{prefix}/transactions/commit"),
             E::DropTable => (Delete, TABLE),
             E::RegisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/register"),
             E::UnregisterTable => (Post, "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"),

@@ -6,14 +6,15 @@
 //! Source: `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java and
 //! PyIceberg.
 //!
+//! - `any_answer`: any bytes as each answer of a server, for programs that try bad input
 //! - `answers`: answers of a server as JSON
-//! - `authorization`: which proof of identity the properties ask for
 //! - `catalog`: the catalog
 //! - `commit`: the pointer to a table's current version, and how a commit is published
 //! - `credentials`: the options of a table's store, by the server's credentials
 //! - `effects`: whether a version has the effects of a commit
 //! - `endpoints`: what a server can do
 //! - `errors`: refusals of a server
+//! - `joint_commit`: commits to several tables in one request
 //! - `names`: names of namespaces and tables in URLs
 //! - `namespaces`: requests about namespaces
 //! - `pages`: lists that come in pages
@@ -28,13 +29,14 @@
 //! - `views`: requests about views
 
 mod answers;
-mod authorization;
+mod any_answer;
 mod catalog;
 mod commit;
 mod credentials;
 mod effects;
 mod endpoints;
 mod errors;
+mod joint_commit;
 mod names;
 mod namespaces;
 mod pages;
@@ -48,4 +50,5 @@ mod tables;
 mod verdict;
 mod views;
 
+pub use any_answer::read_any_answer;
 pub(super) use catalog::RestCatalog;

@@ -10,6 +10,7 @@ use super::names::RouteTarget;
 use super::server::RestServer;
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
+use crate::store::http::HttpAnswer;
 use crate::types::json_members::OwnedMembers;
 
 /// The most entries of a list.
@@ -38,11 +39,7 @@ impl RestServer {
             // The levels of the parent are encoded already.
             request.url += parent;
             let answer = self.read(doing, endpoint, &request)?;
-            let (entries, next) = self.parsed(endpoint, &request, || {
-                let mut m = members(&answer)?;
-                let entries = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
-                Ok((entries, m.string("next-page-token")?.filter(|next| !next.is_empty())))
-            })?;
+            let (entries, next) = self.parsed(endpoint, &request, || page_of(&answer, key))?;
             out.extend(entries);
             let Some(next) = next else { return Ok(out) };
             if !seen.insert(next.clone()) || out.len() > MOST_ENTRIES {
@@ -64,7 +61,7 @@ impl RestServer {
         };
         let doing = "list namespaces";
         let entries = self.entries(doing, Endpoint::ListNamespaces, RouteTarget::Catalog, &query, "namespaces")?;
-        entries.iter().map(levels).collect()
+        namespaces(&entries)
     }
 
     /// The tables directly in a namespace.
@@ -74,7 +71,7 @@ impl RestServer {
     pub(super) fn tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         let entries =
             self.entries("list tables", Endpoint::ListTables, RouteTarget::Namespace(namespace), "", "identifiers")?;
-        entries.into_iter().map(ident).collect()
+        idents(entries)
     }
 }
 
@@ -86,8 +83,25 @@ impl RestServer {
     pub(super) fn views(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         let entries =
             self.entries("list views", Endpoint::ListViews, RouteTarget::Namespace(namespace), "", "identifiers")?;
-        entries.into_iter().map(ident).collect()
+        idents(entries)
     }
+}
+
+/// Reads a page: its entries, and the name of the next page.
+pub(super) fn page_of(answer: &HttpAnswer, key: &str) -> Result<(Vec<Json>, Option<String>)> {
+    let mut m = members(answer)?;
+    let entries = m.list(key)?.ok_or_else(|| m.error(key, "is missing"))?;
+    Ok((entries, m.string("next-page-token")?.filter(|next| !next.is_empty())))
+}
+
+/// Reads entries that are namespaces.
+pub(super) fn namespaces(entries: &[Json]) -> Result<Vec<Vec<String>>> {
+    entries.iter().map(levels).collect()
+}
+
+/// Reads entries that are tables or views.
+pub(super) fn idents(entries: Vec<Json>) -> Result<Vec<TableIdent>> {
+    entries.into_iter().map(ident).collect()
 }
 
 fn ident(json: Json) -> Result<TableIdent> {

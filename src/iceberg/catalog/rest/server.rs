@@ -12,9 +12,10 @@ use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
-use crate::store::credentials::RemoteRenewal;
+use crate::store::credentials::{CarriedLogin, RemoteRenewal, carried_properties};
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
+use crate::types::temporal::now_ms;
 
 /// The prefix of properties that are headers of every request.
 const HEADER: &str = "header.";
@@ -151,22 +152,34 @@ impl RestServer {
         }
     }
 
-    /// How other processes may ask a URL of the server: without a proof if it wants none, with the catalog's token if
-    /// the user asked for it (`may_renew`).
+    /// How other processes may ask a URL of the server. `None` if they may not: the user did not allow what they need.
     ///
     /// # Errors
     /// Those of the proof.
-    pub(super) fn elsewhere(&self, url: String, may_renew: bool) -> Result<Option<RemoteRenewal>> {
+    pub(super) fn elsewhere(&self, url: String, login: CarriedLogin) -> Result<Option<RemoteRenewal>> {
+        let mut headers = self.headers.clone();
+        let (properties, is_complete) = carried_properties(&self.properties, &self.uri, login);
         let Some(authorizer) = self.client.authorizer() else {
-            return Ok(self.headers.is_empty().then_some(RemoteRenewal { url, token: None }));
+            let is_allowed = headers.is_empty() || login != CarriedLogin::Nothing;
+            return Ok(is_allowed.then_some(RemoteRenewal { url, headers, properties, ..RemoteRenewal::default() }));
         };
-        if !may_renew {
+        if login == CarriedLogin::Nothing {
             return Ok(None);
         }
         let proof = authorizer.authorize(&HttpRequest::new(HttpVerb::Get, url.clone()))?;
-        let bearer = proof.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        let token = bearer.and_then(|(_, value)| value.strip_prefix("Bearer ").map(str::to_owned));
-        Ok(token.map(|token| RemoteRenewal { url, token: Some(token) }))
+        let (bearer, others): (Vec<_>, Vec<_>) =
+            proof.into_iter().partition(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let token = bearer.first().and_then(|(_, value)| value.strip_prefix("Bearer ").map(str::to_owned));
+        if token.is_none() && !is_complete {
+            return Ok(None);
+        }
+        if token.is_some() {
+            headers.extend(others);
+        }
+        let left = authorizer.life().filter(|_| token.is_some()).map(|(_, left)| left.as_millis());
+        let left = left.and_then(|left| i64::try_from(left).ok());
+        let token_expires_at_ms = left.map(|left| now_ms().saturating_add(left));
+        Ok(Some(RemoteRenewal { url, token, token_expires_at_ms, headers, properties, ..RemoteRenewal::default() }))
     }
 
     /// Whether the server has an endpoint.

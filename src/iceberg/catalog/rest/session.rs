@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::answers::{DescribedTable, looks_like_html};
-use super::authorization;
 use super::errors::ServerError;
 use super::planning::mode::{PlanningMode, time_limit};
 use super::server::{RestServer, ServerConfig, config_request, headers};
@@ -13,7 +12,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
 use crate::store::StoreOptions;
-use crate::store::http::auth::{Authorizer, HeaderProvider, ProvidedHeaders};
+use crate::store::credentials::CarriedLogin;
+use crate::store::http::auth::{self, Authorizer, HeaderProvider, ProvidedHeaders};
 use crate::store::http::{HttpAnswer, HttpClient, HttpSettings};
 
 /// A catalog as it was opened, and its server once it is connected.
@@ -43,7 +43,7 @@ impl std::fmt::Debug for RestSession {
 
 /// How requests are sent, by the properties.
 fn http_settings(properties: &BTreeMap<String, String>) -> Result<HttpSettings> {
-    let secrets = authorization::secrets(properties);
+    let secrets = auth::secrets(properties);
     Ok(HttpSettings { secrets, ..HttpSettings::of_properties(properties)? })
 }
 
@@ -71,8 +71,9 @@ impl RestSession {
         let uri = uri_of(given)?;
         // Typing errors are reported before the first request.
         StoreOptions::of_catalog(given)?;
+        CarriedLogin::of(given)?;
         Snapshots::of_properties(given)?;
-        authorization::authorizer(given, &uri, &http_settings(given)?)?;
+        auth::authorizer(given, &uri, &http_settings(given)?)?;
         PlanningMode::of(given)?;
         time_limit(given)?;
         let (name, given) = (name.to_owned(), given.clone());
@@ -112,7 +113,7 @@ impl RestSession {
     ) -> Result<Option<Arc<dyn Authorizer>>> {
         match &self.headers {
             Some(provider) => Ok(Some(Arc::new(ProvidedHeaders(provider.clone())))),
-            None => authorization::authorizer(properties, uri, settings),
+            None => auth::authorizer(properties, uri, settings),
         }
     }
 
@@ -145,7 +146,7 @@ impl RestSession {
         let config = ServerConfig::of(&answer).map_err(at)?;
         let properties = config.properties(&self.given);
         let (uri, settings) = (uri_of(&properties)?, http_settings(&properties)?);
-        let is_same = authorization::is_same(&self.given, &properties) && uri == self.uri;
+        let is_same = auth::is_same(&self.given, &properties) && uri == self.uri;
         let client = match is_same && settings == *first.settings() {
             true => first,
             // A token that was asked for already serves on.

@@ -181,7 +181,7 @@ fn version_json(ident: &TableIdent, new: &NewView, version: i64, schema_id: i64)
 }
 
 /// Reads the answer to a load or a change of a view.
-fn view(answer: &HttpAnswer) -> Result<ViewInfo> {
+pub(super) fn view(answer: &HttpAnswer) -> Result<ViewInfo> {
     let mut m = members(answer)?;
     let metadata_location = m.string("metadata-location")?;
     let mut m = OwnedMembers::of(m.required("metadata")?, "the view's metadata")?;

@@ -36,8 +36,6 @@ pub struct ServedScan {
     pub select: Vec<String>,
     /// Full names of the columns whose metrics are wanted.
     pub metrics: Vec<String>,
-    /// Files with this number of rows are enough.
-    pub min_rows: Option<u64>,
 }
 
 /// Some tasks of a plan.

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_request_is_signed_for_a_service() {
         let keys = AwsKeys { id: "AKID".to_owned(), secret: "hush-hush".to_owned(), token: Some("t0ken".to_owned()) };
-        let delegate: Arc<dyn Authorizer> = Arc::new(super::super::BasicLogin::new("u", "pass"));
+        let delegate: Arc<dyn Authorizer> = Arc::new(super::super::basic::BasicLogin::new("u", "pass"));
         let signer = AwsSignatures::new("glue", "eu-west-1", Some(keys), Some(delegate));
         let request = HttpRequest::new(HttpVerb::Post, "https://glue.example/iceberg/v1/a%1Fb?x=1")
             .header("X-Other", "1")

@@ -5,6 +5,7 @@
 //! - `basic`: a user's name and password
 //! - `google`: tokens of Google
 //! - `oauth2`: tokens of OAuth2, which are renewed before they expire
+//! - `of_properties`: which proof the properties of a catalog ask for
 //! - `provided`: headers that the caller provides
 //! - `traits`: the interface of all
 
@@ -13,13 +14,11 @@ mod azure;
 mod basic;
 mod google;
 mod oauth2;
+mod of_properties;
 mod provided;
 mod traits;
 
 pub(crate) use aws::{AwsKeys, AwsSignatures};
-pub(crate) use azure::EntraTokens;
-pub(crate) use basic::BasicLogin;
-pub(crate) use google::GoogleTokens;
-pub(crate) use oauth2::{OAuth2Settings, OAuth2Tokens};
+pub(crate) use of_properties::{authorizer, deciding, is_credential, is_same, of_others, secrets};
 pub(crate) use provided::{HeaderProvider, ProvidedHeaders};
 pub(crate) use traits::Authorizer;

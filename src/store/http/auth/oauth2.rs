@@ -253,6 +253,16 @@ impl Authorizer for OAuth2Tokens {
         Ok(true)
     }
 
+    fn life(&self) -> Option<(Duration, Duration)> {
+        let kept = self.kept.get(|| Ok(Arc::default())).ok()?;
+        let mut slot = locked(&kept).ok()?;
+        let given = || self.settings.token.clone().map(|text| self.token(text, None));
+        let known = slot.take().or_else(given)?;
+        let (renewed, end) = slot.insert(known).times?;
+        let now = Instant::now();
+        Some((renewed.saturating_duration_since(now), end.saturating_duration_since(now)))
+    }
+
     fn secrets(&self) -> Vec<String> {
         let kept = self.kept.get(|| Ok(Arc::default())).ok();
         let token = kept.and_then(|kept| kept.try_lock().ok().and_then(|slot| slot.clone())).map(|token| token.text);

@@ -1,5 +1,7 @@
 //! The interface of all proofs of who sends a request.
 
+use std::time::Duration;
+
 use super::super::request::HttpRequest;
 use crate::error::Result;
 
@@ -17,6 +19,11 @@ pub(crate) trait Authorizer: Send + Sync + std::fmt::Debug {
     /// Those of the service that gives them.
     fn renew(&self, _refused: &[(String, String)]) -> Result<bool> {
         Ok(false)
+    }
+
+    /// In which time the present proof is renewed, and in which it expires. `None` if that is not known.
+    fn life(&self) -> Option<(Duration, Duration)> {
+        None
     }
 
     /// Whether only the thread of the caller may ask, because the proof comes from the user's code.

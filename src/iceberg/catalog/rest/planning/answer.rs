@@ -15,7 +15,7 @@ const MOST_PARTS: usize = 1_000_000;
 
 /// Tasks, and the names of parts with further tasks.
 #[derive(Debug, Default)]
-pub(super) struct PlanPart {
+pub(super) struct PlannedTasks {
     pub(super) page: TaskPage,
     pub(super) parts: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub(super) struct PlanPart {
 #[derive(Debug)]
 pub(super) enum PlanState {
     /// It is ready.
-    Completed { plan_id: Option<String>, part: PlanPart, credentials: Vec<PrefixConfig> },
+    Completed { plan_id: Option<String>, part: PlannedTasks, credentials: Vec<PrefixConfig> },
     /// The server works on it.
     Submitted { plan_id: Option<String> },
     /// The server could not make it.
@@ -33,16 +33,16 @@ pub(super) enum PlanState {
     Cancelled,
 }
 
-impl PlanPart {
+impl PlannedTasks {
     /// Reads the answer to `fetchScanTasks`.
     ///
     /// # Errors
     /// `CorruptTable` for an answer of another form.
-    pub(super) fn of(answer: &HttpAnswer) -> Result<PlanPart> {
-        PlanPart::members(&mut members(answer)?)
+    pub(super) fn of(answer: &HttpAnswer) -> Result<PlannedTasks> {
+        PlannedTasks::members(&mut members(answer)?)
     }
 
-    fn members(m: &mut OwnedMembers) -> Result<PlanPart> {
+    fn members(m: &mut OwnedMembers) -> Result<PlannedTasks> {
         let tasks = m.list("file-scan-tasks")?.unwrap_or_default();
         let deletes = m.list("delete-files")?.unwrap_or_default();
         let named = m.list("plan-tasks")?.unwrap_or_default();
@@ -55,7 +55,7 @@ impl PlanPart {
         });
         let parts = parts.collect::<Option<Vec<String>>>();
         let parts = parts.ok_or_else(|| m.error("plan-tasks", "has a value that is not a string"))?;
-        Ok(PlanPart { page: TaskPage { tasks, deletes }, parts })
+        Ok(PlannedTasks { page: TaskPage { tasks, deletes }, parts })
     }
 }
 
@@ -78,7 +78,7 @@ impl PlanState {
                     let mut m = OwnedMembers::of(json, "an entry of 'storage-credentials'")?;
                     credentials.push(PrefixConfig { prefix: m.required_string("prefix")?, config: m.texts("config")? });
                 }
-                Ok(PlanState::Completed { plan_id, part: PlanPart::members(&mut m)?, credentials })
+                Ok(PlanState::Completed { plan_id, part: PlannedTasks::members(&mut m)?, credentials })
             }
             _ => {
                 let shown: String = status.chars().take(50).collect();
@@ -86,6 +86,11 @@ impl PlanState {
             }
         }
     }
+}
+
+/// Reads an answer as each kind of answer about a plan. Returns how many kinds could read it.
+pub(in super::super) fn read_any_plan(answer: &HttpAnswer) -> usize {
+    usize::from(PlanState::of(answer).is_ok()) + usize::from(PlanPart::of(answer).is_ok())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of properties are those of Java.
 //!
 //! - `answer`: the answers of the server
+//! - `kept_plan`: a plan that the server keeps
 //! - `mode`: whether the server plans
 //! - `parts`: fetches the parts of a plan
 //! - `plan_store`: the options of the store of a plan's files
@@ -14,10 +15,12 @@
 //! - `wait`: asks for a plan and waits until it is ready
 
 mod answer;
+mod kept_plan;
 pub(super) mod mode;
 mod parts;
 mod plan_store;
 mod request;
 mod wait;
 
+pub(super) use answer::read_any_plan;
 pub(super) use wait::RestPlanner;

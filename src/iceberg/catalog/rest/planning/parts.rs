@@ -7,8 +7,8 @@ use serde_json::json;
 use super::super::endpoints::Endpoint;
 use super::super::names::RouteTarget;
 use super::super::server::RestServer;
-use super::answer::PlanPart;
-use super::wait::KeptPlan;
+use super::answer::PlannedTasks;
+use super::kept_plan::KeptPlan;
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::plan::served::planner::{ServedPages, TaskPage};
 use crate::parallel::{check_cancelled, in_parallel_on};
@@ -32,7 +32,7 @@ pub(super) struct ServerPlan {
 
 impl ServerPlan {
     /// The plan that begins with `first`.
-    pub(super) fn new(kept: KeptPlan, first: PlanPart, options: Option<BTreeMap<String, String>>) -> ServerPlan {
+    pub(super) fn new(kept: KeptPlan, first: PlannedTasks, options: Option<BTreeMap<String, String>>) -> ServerPlan {
         let (ready, parts) = (VecDeque::from([first.page]), first.parts.into());
         let mut plan = ServerPlan { kept, options, ready, parts, seen: HashSet::new() };
         let seen = &mut plan.seen;
@@ -75,14 +75,14 @@ impl ServerPlan {
         }
     }
 
-    fn part(&self, server: &RestServer, name: &str) -> Result<PlanPart> {
+    fn part(&self, server: &RestServer, name: &str) -> Result<PlannedTasks> {
         let endpoint = Endpoint::FetchTasks;
         let request = server.request(endpoint, RouteTarget::Table(&self.kept.ident), &[])?;
         let mut request = request.json(&json!({"plan-task": name}));
         // It changes nothing.
         request.repeatable = true;
         let answer = server.read("tell the tasks of the plan", endpoint, &request)?;
-        server.parsed(endpoint, &request, || PlanPart::of(&answer))
+        server.parsed(endpoint, &request, || PlannedTasks::of(&answer))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
 use crate::store::credentials::{
-    CredentialSource, EXECUTORS_MAY_RENEW, EndpointSource, Lending, LentCredentials, PrefixConfig, forget, lend,
+    CarriedLogin, CredentialSource, EndpointSource, Lending, LentCredentials, PrefixConfig, forget, lend,
 };
 
 /// The number of plans whose credentials this process renews.
@@ -36,7 +36,7 @@ pub(super) fn plan_options(
     let server = session.server()?;
     let unnamed = || uuid::Uuid::new_v4().to_string();
     let name = format!("{} {ident} {}", session.id, plan_id.map_or_else(unnamed, str::to_owned));
-    let may_renew = session.given.get(EXECUTORS_MAY_RENEW).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let login = CarriedLogin::of(&session.given)?;
     let query: Vec<(&str, &str)> = plan_id.map(|id| ("planId", id)).into_iter().collect();
     let (source, elsewhere): (Arc<dyn CredentialSource>, _) = match server.has(Endpoint::LoadCredentials) {
         true => {
@@ -44,7 +44,7 @@ pub(super) fn plan_options(
             let url = request.with("table", ident)?.url;
             let (client, headers) = server.connection();
             let source = EndpointSource::new(client, url.clone(), headers);
-            (Arc::new(source), server.elsewhere(url, may_renew)?)
+            (Arc::new(source), server.elsewhere(url, login)?)
         }
         false => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
     };

@@ -8,7 +8,8 @@ use crate::iceberg::plan::served::planner::{ServedFiles, ServedScan};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{PrimitiveType, Transform, Value};
 
-/// The body of a request for a plan.
+/// The body of a request for a plan. It never has `min-rows-requested`: Java's server then stops after that number of
+/// files, and all their rows may be deleted.
 pub(super) fn body(scan: &ServedScan) -> Json {
     let mut out = json!({"case-sensitive": true, "use-snapshot-schema": scan.is_of_snapshot_schema});
     match scan.files {
@@ -28,10 +29,6 @@ pub(super) fn body(scan: &ServedScan) -> Json {
     if !scan.metrics.is_empty() {
         out["stats-fields"] = json!(scan.metrics);
     }
-    // With a filter, the server does not know how many rows pass.
-    if let Some(rows) = scan.min_rows.filter(|_| *scan.filter == BoundPredicate::True) {
-        out["min-rows-requested"] = json!(rows);
-    }
     out
 }
 
@@ -42,7 +39,7 @@ fn sendable(filter: &BoundPredicate) -> BoundPredicate {
         BoundPredicate::False => BoundPredicate::False,
         BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(sendable)),
         BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(sendable)),
-        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => with_nans(leaf),
+        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => understood(leaf),
         BoundPredicate::Leaf(_) => BoundPredicate::True,
     }
 }
@@ -58,7 +55,7 @@ fn is_sendable(leaf: &BoundLeaf) -> bool {
     is_column && !is_uuid && leaf.values.iter().all(is_same_everywhere)
 }
 
-/// Whether a literal means the same for a server. Java reads no bytes and no NaN from JSON. For it, the two zeros differ.
+/// Whether a literal means the same for a server. Java reads no bytes and no NaN from JSON, and its two zeros differ.
 fn is_same_everywhere(value: &Value) -> bool {
     match value {
         Value::Bytes(_) => false,
@@ -68,17 +65,28 @@ fn is_same_everywhere(value: &Value) -> bool {
     }
 }
 
-/// A comparison that also keeps NaN if it is greater than all numbers here. For a server it is no number.
-fn with_nans(leaf: &BoundLeaf) -> BoundPredicate {
+/// A comparison in the server's words. Here NaN is greater than all numbers, unlike on a server. Java fails at
+/// prefixes where a partition is null, so a prefix becomes a range.
+fn understood(leaf: &BoundLeaf) -> BoundPredicate {
     let own = BoundPredicate::Leaf(leaf.clone());
+    let other = |op, values| BoundPredicate::Leaf(BoundLeaf { term: leaf.term.clone(), op, values });
     let is_float = leaf.term.source_primitive().is_some_and(PrimitiveType::is_float);
-    match leaf.op {
-        Op::Gt | Op::GtEq if is_float => {
-            let nan = BoundLeaf { term: leaf.term.clone(), op: Op::IsNan, values: Vec::new() };
-            BoundPredicate::any([own, BoundPredicate::Leaf(nan)])
+    match (leaf.op, leaf.values.as_slice()) {
+        (Op::Gt | Op::GtEq, _) if is_float => BoundPredicate::any([own, other(Op::IsNan, Vec::new())]),
+        (Op::StartsWith, [Value::String(prefix)]) => {
+            let above = after_prefix(prefix).map(|end| other(Op::Lt, vec![Value::String(end)]));
+            BoundPredicate::all(std::iter::once(other(Op::GtEq, leaf.values.clone())).chain(above))
         }
+        (Op::StartsWith | Op::NotStartsWith, _) => BoundPredicate::True,
         _ => own,
     }
+}
+
+/// The least text above all texts with this prefix. `None` if it is not easily found.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let last = prefix.chars().next_back()?;
+    let next = char::from_u32(u32::from(last) + 1)?;
+    Some(format!("{}{next}", prefix.strip_suffix(last)?))
 }
 
 #[cfg(test)]
@@ -98,6 +106,7 @@ mod tests {
             field(3, "raw", PrimitiveType::Binary),
             field(4, "key", PrimitiveType::Uuid),
             field(5, "ts", PrimitiveType::Timestamp),
+            field(6, "name", PrimitiveType::String),
         ];
         fields.extend(metadata_column(FILE));
         let schema = Schema::new(0, fields, Vec::new());
@@ -108,22 +117,19 @@ mod tests {
             is_of_snapshot_schema: false,
             select: vec!["id".to_owned()],
             metrics: Vec::new(),
-            min_rows: Some(3),
         })
     }
 
     #[test]
     fn a_request_has_what_the_server_understands() {
-        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"],
-            "min-rows-requested": 3});
+        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"]});
         assert_eq!(sent("true"), all);
         let filter = |text: &str| sent(text).get("filter").cloned();
         let id = json!({"type": "gt", "term": "id", "value": 5});
         assert_eq!(filter("id > 5"), Some(id.clone()));
-        assert_eq!(sent("id > 5").get("min-rows-requested"), None);
         // What the server can't decide is left out, and rows are checked here.
         assert_eq!(filter("id > 5 and _file = 'a'"), Some(id.clone()));
-        assert_eq!(filter("id > 5 and raw = x'00' and score > 'NaN' and score = 0"), Some(id));
+        assert_eq!(filter("id > 5 and raw = x'00' and score = 0"), Some(id));
         assert_eq!(filter("id > 5 or _file = 'a'"), None);
         assert_eq!(filter("key = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'"), None);
         let null = json!({"type": "is-null", "term": "key"});
@@ -131,6 +137,10 @@ mod tests {
         let nan = json!({"type": "or", "left": {"type": "gt", "term": "score", "value": 1.5},
             "right": {"type": "is-nan", "term": "score"}});
         assert_eq!(filter("score > 1.5"), Some(nan));
+        let prefix = json!({"type": "and", "left": {"type": "gt-eq", "term": "name", "value": "ab"},
+            "right": {"type": "lt", "term": "name", "value": "ac"}});
+        assert_eq!(filter("name like 'ab%'"), Some(prefix));
+        assert_eq!(filter("not starts_with(name, 'ab')"), None);
         assert_eq!(filter("day(ts) < '2024-05-01'"), None);
         let before = json!({"type": "lt", "term": "ts", "value": "2024-05-01T00:00:00"});
         assert_eq!(filter("ts < '2024-05-01T00:00:00'"), Some(before));

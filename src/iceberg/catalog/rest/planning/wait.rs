@@ -9,7 +9,8 @@ use super::super::errors::ServerError;
 use super::super::names::RouteTarget;
 use super::super::server::RestServer;
 use super::super::session::SharedSession;
-use super::answer::PlanState;
+use super::answer::{PlanState, PlannedTasks};
+use super::kept_plan::KeptPlan;
 use super::mode::{plans_appends, time_limit};
 use super::parts::ServerPlan;
 use super::plan_store::plan_options;
@@ -17,14 +18,12 @@ use super::request::body;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::iceberg::plan::served::planner::{ScanPlanner, ServedPages, ServedScan};
+use crate::store::credentials::PrefixConfig;
 use crate::store::http::wait;
 
 /// The pauses between two questions for a plan. They double.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// How long the end of a scan waits for the server to hear that a plan is not needed.
-const LAST_WAIT: Duration = Duration::from_millis(250);
 
 /// Plans scans of a table by its server.
 #[derive(Debug)]
@@ -35,26 +34,6 @@ pub(in super::super) struct RestPlanner {
     pub(in super::super) location: String,
     /// What the server says about the table.
     pub(in super::super) config: Arc<BTreeMap<String, String>>,
-}
-
-/// A plan that the server keeps. Unless it is finished, dropping it cancels the plan.
-pub(super) struct KeptPlan {
-    pub(super) session: SharedSession,
-    pub(super) ident: TableIdent,
-    pub(super) plan_id: Option<String>,
-    pub(super) is_finished: bool,
-}
-
-impl Drop for KeptPlan {
-    fn drop(&mut self) {
-        let Some(plan_id) = self.plan_id.as_deref().filter(|_| !self.is_finished) else { return };
-        let Ok(server) = self.session.server() else { return };
-        let target = RouteTarget::Plan(&self.ident, plan_id);
-        // Servers forget plans that nobody cancels.
-        if let Ok(request) = server.request(Endpoint::CancelPlan, target, &[]) {
-            server.send_later(request).wait_at_most(LAST_WAIT);
-        }
-    }
 }
 
 impl ScanPlanner for RestPlanner {
@@ -100,11 +79,7 @@ impl RestPlanner {
     }
 
     /// The finished plan. Asks for it with growing pauses.
-    fn waited(
-        &self,
-        server: &RestServer,
-        kept: &mut KeptPlan,
-    ) -> Result<(super::answer::PlanPart, Vec<crate::store::credentials::PrefixConfig>)> {
+    fn waited(&self, server: &RestServer, kept: &mut KeptPlan) -> Result<(PlannedTasks, Vec<PrefixConfig>)> {
         let endpoint = Endpoint::FetchPlan;
         let no_name = || Error::corrupt("the server works on a plan without a name (plan-id)");
         let plan_id = kept.plan_id.clone().ok_or_else(no_name)?;

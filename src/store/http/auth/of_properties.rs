@@ -1,18 +1,24 @@
-//! Which proof of identity the properties ask for.
+//! Which proof of identity the properties of a catalog ask for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::settings::HttpSettings;
+use super::aws::{AwsKeys, AwsSignatures};
+use super::azure::EntraTokens;
+use super::basic::BasicLogin;
+use super::google::GoogleTokens;
+use super::oauth2::{OAuth2Settings, OAuth2Tokens};
+use super::provided::{ProvidedHeaders, TokenOfTheMoment};
+use super::traits::Authorizer;
 use crate::error::{Error, Result, is_secret_option};
-use crate::store::http::HttpSettings;
-use crate::store::http::auth::{
-    Authorizer, AwsKeys, AwsSignatures, BasicLogin, EntraTokens, GoogleTokens, OAuth2Settings, OAuth2Tokens,
-};
+use crate::store::foreign;
 use crate::types::options::truth;
+use crate::types::temporal::now_ms;
 
 /// Properties that decide about the proof, by their beginnings.
-const DECIDING: [&str; 13] = [
+const DECIDING: [&str; 14] = [
     "rest.auth.",
     "auth.",
     "rest.sig",
@@ -26,7 +32,26 @@ const DECIDING: [&str; 13] = [
     "scope",
     "audience",
     "resource",
+    "gcp.auth.",
 ];
+
+/// Properties that decide how the server is reached.
+const CONNECTING: [&str; 2] = ["rest.client.", "ssl."];
+
+/// Properties whose names sound like secrets, but whose values are open.
+const OPEN: [&str; 8] = [
+    "token-expires-in-ms",
+    "token-refresh-enabled",
+    "token-exchange-enabled",
+    "auth.oauth2.token_url",
+    "oauth2-server-uri",
+    "ssl.client.key",
+    "gcp.auth.credentials-path",
+    "auth.google.credentials_path",
+];
+
+/// The beginning of properties of the user's own class for authorization.
+const CUSTOM: &str = "auth.custom.";
 
 /// The properties of a catalog, as far as they say who asks.
 #[derive(Clone, Copy)]
@@ -53,13 +78,13 @@ impl<'a> Given<'a> {
 }
 
 /// Whether two sets of properties ask for the same proof.
-pub(super) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> bool {
+pub(crate) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> bool {
     let decides = |(name, _): &(&String, &String)| DECIDING.iter().any(|start| name.starts_with(start));
     a.iter().filter(decides).eq(b.iter().filter(decides))
 }
 
 /// The values of properties that no error may show.
-pub(super) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
+pub(crate) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
     let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.");
     let values = properties.iter().filter(|(name, value)| is_secret(name) && value.len() > 3);
     values.map(|(_, value)| value.clone()).collect()
@@ -69,29 +94,100 @@ pub(super) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
 ///
 /// # Errors
 /// `InvalidInput` if something is missing; `Unsupported` for other types.
-pub(super) fn authorizer(
+pub(crate) fn authorizer(
     properties: &BTreeMap<String, String>,
     uri: &str,
     http: &HttpSettings,
 ) -> Result<Option<Arc<dyn Authorizer>>> {
     let given = Given(properties);
-    let has_token = given.first(&["token", "credential"]).is_some();
-    let by_keys = given.flag("rest.sigv4-enabled", false)?;
-    let kind = match given.first(&["rest.auth.type", "auth.type"]) {
-        Some(kind) => kind.to_ascii_lowercase(),
-        None if by_keys => "sigv4".to_owned(),
-        None if has_token => "oauth2".to_owned(),
-        None => "none".to_owned(),
-    };
-    if !matches!(kind.as_str(), "sigv4" | "org.apache.iceberg.aws.restsigv4authmanager") {
+    let kind = kind(given)?;
+    if !is_signed(&kind) {
         return of_kind(&kind, given, uri, http);
     }
     let delegate = match given.text("rest.auth.sigv4.delegate-auth-type") {
         Some(kind) => of_kind(&kind.to_ascii_lowercase(), given, uri, http)?,
-        None if has_token => of_kind("oauth2", given, uri, http)?,
+        None if has_token(given) => of_kind("oauth2", given, uri, http)?,
         None => None,
     };
     signatures(given, delegate).map(Some)
+}
+
+fn has_token(given: Given<'_>) -> bool {
+    given.first(&["token", "credential"]).is_some()
+}
+
+/// The kind of proof.
+fn kind(given: Given<'_>) -> Result<String> {
+    let by_keys = given.flag("rest.sigv4-enabled", false)?;
+    let kind = match given.first(&["rest.auth.type", "auth.type"]) {
+        Some(kind) => kind.to_ascii_lowercase(),
+        None if by_keys => "sigv4".to_owned(),
+        None if has_token(given) => "oauth2".to_owned(),
+        None => "none".to_owned(),
+    };
+    match given.text("auth.impl").is_some() && kind != "custom" {
+        true => Err(Error::invalid("auth.impl names a class, but auth.type is not 'custom'")
+            .with("auth.type", kind)
+            .hint("Give auth.type='custom', or leave out auth.impl")),
+        false => Ok(kind),
+    }
+}
+
+fn is_signed(kind: &str) -> bool {
+    matches!(kind, "sigv4" | "org.apache.iceberg.aws.restsigv4authmanager")
+}
+
+fn is_oauth2(kind: &str) -> bool {
+    matches!(kind, "oauth2" | "legacyoauth2" | "org.apache.iceberg.rest.auth.oauth2manager")
+}
+
+/// The properties about the connection, and about the proof if the catalog has one. `uri` is that of the catalog.
+pub(crate) fn deciding(properties: &BTreeMap<String, String>, uri: &str) -> BTreeMap<String, String> {
+    let begins = |name: &str, all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    let kind = kind(Given(properties)).unwrap_or_default();
+    let proves = !matches!(kind.as_str(), "none" | "noop" | "org.apache.iceberg.rest.auth.noopauthmanager");
+    let is_kept = |name: &str| begins(name, &CONNECTING) || (proves && begins(name, &DECIDING));
+    let kept = properties.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
+    let mut kept: BTreeMap<String, String> = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    // A path of the catalog's server means nothing to others. The token of the moment takes the place of the given one.
+    if proves && (has_token(Given(properties)) || is_oauth2(&kind)) {
+        kept.insert("oauth2-server-uri".to_owned(), token_server(Given(properties), uri));
+        kept.remove("token");
+        kept.entry("rest.auth.type".to_owned()).or_insert(kind);
+    }
+    kept
+}
+
+/// Whether a property of [`deciding`] has a credential as its value.
+pub(crate) fn is_credential(name: &str) -> bool {
+    !OPEN.contains(&name) && (name.starts_with(CUSTOM) || is_secret_option(name))
+}
+
+/// The proof of another process than that of the catalog. `properties` are some of [`deciding`], and `token` is the
+/// catalog's token of the moment.
+///
+/// # Errors
+/// As [`authorizer`].
+pub(crate) fn of_others(
+    properties: &BTreeMap<String, String>,
+    token: Option<&str>,
+    expires_at_ms: Option<i64>,
+    http: &HttpSettings,
+) -> Result<Option<Arc<dyn Authorizer>>> {
+    let Some(token) = token else { return authorizer(properties, "", http) };
+    let kind = kind(Given(properties))?;
+    if is_oauth2(&kind) {
+        let mut all = properties.clone();
+        all.insert("token".to_owned(), token.to_owned());
+        if let Some(at) = expires_at_ms {
+            let left = at.saturating_sub(now_ms());
+            all.insert("token-expires-in-ms".to_owned(), left.max(1).to_string());
+        }
+        return authorizer(&all, "", http);
+    }
+    // What is missing is said when the token is refused.
+    let next = authorizer(properties, "", http).ok().flatten();
+    Ok(Some(Arc::new(TokenOfTheMoment::new(token, next))))
 }
 
 /// The proof of a kind, by the names of Java and PyIceberg.
@@ -111,6 +207,7 @@ fn of_kind(kind: &str, given: Given<'_>, uri: &str, http: &HttpSettings) -> Resu
             let path = given.first(&["gcp.auth.credentials-path", "auth.google.credentials_path"]);
             Some(Arc::new(GoogleTokens::new(path.map(str::to_owned))))
         }
+        "custom" => Some(custom(given)?),
         "entra" => {
             let part = |name: &str| given.text(&format!("auth.entra.{name}")).map(str::to_owned);
             let client = match (part("tenant_id"), part("client_id"), part("client_secret")) {
@@ -121,17 +218,30 @@ fn of_kind(kind: &str, given: Given<'_>, uri: &str, http: &HttpSettings) -> Resu
         }
         other => {
             return Err(Error::unsupported(format!("the authorization type '{other}' is not supported"))
-                .hint("Supported types: none, basic, oauth2, sigv4, google, entra"));
+                .hint("Supported types: none, basic, oauth2, sigv4, google, entra, custom"));
         }
     })
 }
 
-fn oauth2(given: Given<'_>, uri: &str) -> Result<OAuth2Settings> {
-    let server = match given.first(&["oauth2-server-uri", "auth.oauth2.token_url"]) {
+/// Headers of the user's own class, as PyIceberg's configuration names it.
+fn custom(given: Given<'_>) -> Result<Arc<dyn Authorizer>> {
+    let class =
+        given.required(&["auth.impl"], "auth.type custom needs the path of a class, such as package.module.Class")?;
+    let own = given.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(CUSTOM)?.to_owned(), value.clone())));
+    Ok(Arc::new(ProvidedHeaders(foreign::makers()?.headers(class, &own.collect())?)))
+}
+
+/// The URL that gives tokens.
+fn token_server(given: Given<'_>, uri: &str) -> String {
+    match given.first(&["oauth2-server-uri", "auth.oauth2.token_url"]) {
         Some(url) if url.contains("://") => url.to_owned(),
         Some(path) => format!("{uri}/{}", path.trim_start_matches('/')),
         None => format!("{uri}/v1/oauth/tokens"),
-    };
+    }
+}
+
+fn oauth2(given: Given<'_>, uri: &str) -> Result<OAuth2Settings> {
+    let server = token_server(given, uri);
     let pair = given.text("credential").map(|text| match text.split_once(':') {
         Some((id, secret)) => (Some(id.to_owned()), secret.to_owned()),
         None => (None, text.to_owned()),
@@ -220,7 +330,10 @@ mod tests {
         ] {
             assert_eq!(chosen(&given).unwrap(), expected, "{given:?}");
         }
-        assert!(chosen(&[("auth.type", "custom")]).unwrap_err().to_string().contains("'custom'"));
+        assert!(chosen(&[("auth.type", "kerberos")]).unwrap_err().to_string().contains("'kerberos'"));
+        assert!(chosen(&[("auth.type", "custom")]).unwrap_err().to_string().contains("auth.impl"));
+        let both = chosen(&[("auth.impl", "m.C"), ("token", "t")]).unwrap_err();
+        assert!(both.to_string().contains("is not 'custom'"), "{both}");
         assert!(chosen(&[("auth.type", "oauth2")]).unwrap_err().to_string().contains("credential"));
         assert!(chosen(&[("rest.auth.type", "basic")]).unwrap_err().to_string().contains("rest.auth.basic.username"));
     }
@@ -241,6 +354,49 @@ mod tests {
             ("auth.oauth2.token_url", "http://idp/t"),
         ]);
         assert!(given.credential_in_header && given.scope.is_none() && given.server == "http://idp/t");
+    }
+
+    /// What others make of what they carry.
+    fn of_another(given: &[(&str, &str)], token: Option<&str>) -> String {
+        let proof = of_others(&properties(given), token, None, &HttpSettings::default()).unwrap();
+        format!("{proof:?}").split(['(', ' ', ')']).find(|w| !w.is_empty() && *w != "Some").unwrap().to_owned()
+    }
+
+    #[test]
+    fn others_carry_what_they_need() {
+        let given = properties(&[
+            ("uri", "http://h/api"),
+            ("credential", "id:hush"),
+            ("token", "given"),
+            ("scope", "s"),
+            ("token-expires-in-ms", "9"),
+            ("ssl.cabundle", "/ca.pem"),
+            ("rest.client.proxy.password", "hush"),
+            ("s3.access-key-id", "hush"),
+        ]);
+        let carried = deciding(&given, "http://h/api");
+        let open: Vec<&str> = carried.keys().map(String::as_str).filter(|name| !is_credential(name)).collect();
+        let expected = ["oauth2-server-uri", "rest.auth.type", "scope", "ssl.cabundle", "token-expires-in-ms"];
+        assert_eq!(open, expected);
+        assert_eq!(carried["oauth2-server-uri"], "http://h/api/v1/oauth/tokens");
+        let secret: Vec<&str> = carried.keys().map(String::as_str).filter(|name| is_credential(name)).collect();
+        assert_eq!(secret, ["credential", "rest.client.proxy.password"]);
+        // A server without a proof needs the connection only.
+        let plain = properties(&[("scope", "s"), ("ssl.cabundle", "/ca.pem"), ("rest.auth.type", "none")]);
+        assert_eq!(deciding(&plain, "http://h").keys().collect::<Vec<_>>(), ["ssl.cabundle"]);
+        assert!(is_credential("auth.custom.realm") && !is_credential("auth.impl"));
+    }
+
+    #[test]
+    fn others_begin_with_the_token_of_the_moment() {
+        assert_eq!(
+            of_another(&[("rest.auth.type", "oauth2"), ("oauth2-server-uri", "http://h/t")], Some("t")),
+            "OAuth2Tokens"
+        );
+        assert_eq!(of_another(&[("rest.auth.type", "google")], Some("t")), "TokenOfTheMoment");
+        assert_eq!(of_another(&[], Some("t")), "TokenOfTheMoment");
+        assert_eq!(of_another(&[("rest.auth.type", "sigv4"), ("client.region", "r")], None), "AwsSignatures");
+        assert_eq!(of_another(&[], None), "None");
     }
 
     #[test]
