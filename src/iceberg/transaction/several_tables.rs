@@ -53,7 +53,8 @@ impl JointIcebergTransaction {
                     .hint("Name the branch at the first use of the table, or use another transaction")),
             };
         }
-        let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?;
+        // Changes are planned on all snapshots.
+        let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
         table.writable_location().with("table", ident)?;
         let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch)))));
         self.parts.push((ident.clone(), part.clone()));
