@@ -132,7 +132,7 @@ class CatalogTransaction:
     """
 
     def __init__(self, catalog: _core.Catalog) -> None:
-        self._core = _core.CatalogTransaction.begin(catalog)
+        self._core = catalog.transaction()
 
     def table(self, identifier: str, branch: str | None = None) -> Transaction:
         """Returns the changes of a table. Each call with the same name returns the same changes.

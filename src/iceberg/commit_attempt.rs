@@ -8,11 +8,11 @@ use crate::iceberg::catalog::joint_publication::{JointPublisher, TableCommit};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::catalog::reports::{CommitReport, MetricsReport};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
-use crate::iceberg::committing::{TableChanges, names, reload};
 use crate::iceberg::state::IcebergTable;
-use crate::store::http::wait;
+use crate::iceberg::table_changes::{TableChanges, names, reload};
+use crate::parallel::pause;
 
-/// How often to look again at tables of which some have the commit.
+/// How often to look again if only some tables seem to have the commit.
 const LOOKS: u32 = 3;
 
 /// The pause before that.
@@ -48,12 +48,12 @@ impl<'a> ChangeAttempt<'a> {
 
     /// Tells the catalog about a commit that succeeded.
     pub(crate) fn report(&self, made: &[IcebergTable], began: Instant) {
-        for (next, added) in made.iter().zip(&self.sent) {
-            let versions = &next.inner.versions;
-            if added.is_empty() || !versions.takes_reports() {
+        for (sent, table) in self.sent.iter().zip(made) {
+            let versions = &table.inner.versions;
+            if sent.is_empty() || !versions.takes_reports() {
                 continue;
             }
-            for snapshot in added.iter().filter_map(|id| next.inner.metadata.snapshot_by_id(*id)) {
+            for snapshot in sent.iter().filter_map(|id| table.inner.metadata.snapshot_by_id(*id)) {
                 versions.report(&MetricsReport::Commit(Box::new(CommitReport {
                     snapshot_id: snapshot.id,
                     sequence_number: snapshot.sequence_number,
@@ -137,11 +137,6 @@ fn partly_made() -> Error {
     Error::state_unknown("only some of the tables have their part of the commit")
 }
 
-/// The snapshots that a commit adds.
-fn added(commit: &MetadataCommit) -> Vec<i64> {
-    commit.added_snapshots().collect()
-}
-
 impl CommitAttempt for ChangeAttempt<'_> {
     type Base = Vec<TableVersion>;
     type Next = Vec<MetadataCommit>;
@@ -154,7 +149,7 @@ impl CommitAttempt for ChangeAttempt<'_> {
             if !self.is_partly_made(&newest) {
                 break;
             }
-            let again = wait(PAUSE).and_then(|()| self.reloaded());
+            let again = pause(PAUSE).and_then(|()| self.reloaded());
             newest = again.map_err(|e| partly_made().because(e))?;
         }
         Ok(newest)
@@ -187,7 +182,7 @@ impl CommitAttempt for ChangeAttempt<'_> {
     fn publish(&mut self, base: &Vec<TableVersion>, commits: &Vec<MetadataCommit>) -> Result<Vec<IcebergTable>> {
         self.ended = Ended::Open;
         self.attempts += 1;
-        self.sent = commits.iter().map(added).collect();
+        self.sent = commits.iter().map(|commit| commit.added_snapshots().collect()).collect();
         let publication = match (&*self.tables, &base[..], &commits[..]) {
             ([one], [base], [commit]) => one.table.inner.versions.publish(base, commit).map(|version| vec![*version]),
             _ => self.publish_all(base, commits),
@@ -225,7 +220,10 @@ impl CommitAttempt for ChangeAttempt<'_> {
             return Ok(true);
         }
         // Only a snapshot proves it. Another writer may have set the same property.
-        let some = made.iter().zip(commits).any(|(made, commit)| *made == Some(true) && !added(commit).is_empty());
+        let some = made
+            .iter()
+            .zip(commits)
+            .any(|(made, commit)| *made == Some(true) && commit.added_snapshots().next().is_some());
         match some {
             true => Err(partly_made()
                 .with("made", names(self.tables, |at| made.get(at) == Some(&Some(true))))

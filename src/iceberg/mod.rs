@@ -37,6 +37,7 @@ pub mod scan;
 pub mod spec;
 pub mod state;
 pub mod table;
+pub(crate) mod table_changes;
 pub mod transaction;
 pub(crate) mod wire;
 pub mod write;

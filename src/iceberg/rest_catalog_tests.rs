@@ -266,13 +266,13 @@ fn hidden_history_proves_nothing() {
         let table = setup.table.append(rows(&setup.table, 0)).unwrap();
         let pointer = table.inner.versions.clone();
         let base = pointer.load().unwrap();
-        let mut changes: Vec<Box<dyn crate::iceberg::committing::TableChange>> = Vec::new();
+        let mut changes: Vec<Box<dyn crate::iceberg::table_changes::TableChange>> = Vec::new();
         let files = table.write(rows(&table, 1), 0).unwrap().files;
         changes.push(Box::new(crate::iceberg::commit::producer::SnapshotProducer::append(
             table.inner.store.clone(),
             files,
         )));
-        let next = crate::iceberg::committing::apply_all(&mut changes, &base).unwrap();
+        let next = crate::iceberg::table_changes::apply_all(&mut changes, &base).unwrap();
         let commit = MetadataCommit::between(&base.metadata, next);
         setup.fake.fail(&format!("POST {TABLE}"), true, TestAnswer::Reset);
         assert!(matches!(pointer.publish(&base, &commit), Publication::Unknown(_)));

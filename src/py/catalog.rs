@@ -11,7 +11,7 @@ use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
-use super::transaction::PyTransaction;
+use super::transaction::{PyCatalogTransaction, PyTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::catalog::NewTable;
 use crate::format::deletion::OutsideLocations;
@@ -35,7 +35,7 @@ fn format_of(id: &str) -> Result<&'static TableFormat> {
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(name = "Catalog", frozen, module = "frazil._core")]
 pub(super) struct PyCatalog {
-    pub(super) inner: Arc<dyn seam::Catalog>,
+    inner: Arc<dyn seam::Catalog>,
 }
 
 #[pymethods]
@@ -272,5 +272,9 @@ impl PyCatalog {
             let renames = self.inner.required("rename_table", self.inner.renames())?;
             renames.rename_table(&TableIdent::parse(identifier)?, &TableIdent::parse(to)?)
         })
+    }
+    /// A transaction over several tables.
+    fn transaction(&self, py: Python<'_>) -> PyResult<PyCatalogTransaction> {
+        Ok(run(py, || self.inner.begin_transaction())?.into())
     }
 }

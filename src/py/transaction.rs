@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 
 use super::arrow::Input;
 use super::call::run;
-use super::catalog::PyCatalog;
 use super::errors::to_exception;
 use super::requests::evolution::PyEvolution;
 use super::requests::row_change::PyRowChange;
@@ -160,6 +159,12 @@ pub(super) struct PyCatalogTransaction {
     inner: Mutex<Option<Box<dyn seam::JointTransaction>>>,
 }
 
+impl From<Box<dyn seam::JointTransaction>> for PyCatalogTransaction {
+    fn from(inner: Box<dyn seam::JointTransaction>) -> Self {
+        PyCatalogTransaction { inner: Mutex::new(Some(inner)) }
+    }
+}
+
 impl Drop for PyCatalogTransaction {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -181,13 +186,6 @@ impl PyCatalogTransaction {
 
 #[pymethods]
 impl PyCatalogTransaction {
-    /// Begins a transaction over tables of a catalog.
-    #[staticmethod]
-    fn begin(py: Python<'_>, catalog: &PyCatalog) -> PyResult<PyCatalogTransaction> {
-        let inner = run(py, || catalog.inner.begin_transaction())?;
-        Ok(PyCatalogTransaction { inner: Mutex::new(Some(inner)) })
-    }
-
     /// The changes of a table.
     fn table(&self, py: Python<'_>, identifier: &str, branch: Option<String>) -> PyResult<PyTransaction> {
         Ok(run(py, || {

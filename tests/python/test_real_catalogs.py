@@ -127,6 +127,36 @@ def test_conflicts(real: Real) -> None:
     assert ids(table) == [1, 3, 4]
 
 
+def test_several_tables(real: Real) -> None:
+    catalog = real.ours()
+    names = [f"{real.namespace}.{name}" for name in ("a", "b")]
+    tables = [catalog.create_table(name, SCHEMA).append(one(1, 2)) for name in names]
+    if real.kind in ("hive", "glue"):
+        with pytest.raises(fz.UnsupportedError, match="several tables at once"):
+            catalog.transaction()
+        return
+    with catalog.transaction() as tx:
+        tx.table(names[0]).append(one(3))
+        tx.table(names[1]).delete("id = 1")
+    assert [ids(table) for table in tables] == [[1, 2, 3], [2]]
+    late = catalog.transaction()
+    late.table(names[0]).append(one(4))
+    late.table(names[1]).append(one(4))
+    tables[1].refresh().append(one(5))
+    made = late.commit()
+    assert list(made) == names
+    assert [ids(table) for table in tables] == [[1, 2, 3, 4], [2, 4, 5]]
+    theirs = [real.theirs().load_table(name).scan().to_arrow()["id"].to_pylist() for name in names]
+    assert [sorted(rows) for rows in theirs] == [[1, 2, 3, 4], [2, 4, 5]]
+    late = catalog.transaction()
+    late.table(names[0]).append(one(6))
+    late.table(names[1]).delete("id = 2")
+    catalog.load_table(names[1]).update("id = 2", {"id": 7})
+    with pytest.raises(fz.CommitConflictError):
+        late.commit()
+    assert [ids(table) for table in tables] == [[1, 2, 3, 4], [4, 5, 7]]
+
+
 def test_four_writers(real: Real) -> None:
     catalog, name = real.ours(), f"{real.namespace}.t"
     table = catalog.create_table(name, SCHEMA, properties={"commit.retry.num-retries": "100"})

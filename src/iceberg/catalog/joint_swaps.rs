@@ -11,8 +11,8 @@ use super::registered::{CatalogPointer, NamedCatalog, forget, found_at, metadata
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::register::TableSwap;
 
-/// The new metadata file of a table. `None` if the table stays as it is.
-type Written<'a> = Vec<(TableCommit<'a>, Option<String>)>;
+/// The tables, each with its new metadata file, or `None` if it stays as it is.
+type WrittenTables<'a> = Vec<(TableCommit<'a>, Option<String>)>;
 
 impl JointPublisher for NamedCatalog {
     fn publish(&self, commits: &[TableCommit<'_>]) -> Publication<Vec<TableVersion>> {
@@ -26,12 +26,18 @@ impl JointPublisher for NamedCatalog {
 
 impl NamedCatalog {
     fn published(&self, commits: &[TableCommit<'_>]) -> Result<Vec<TableVersion>> {
-        let mut written: Written<'_> = Vec::with_capacity(commits.len());
-        let done = commits
-            .iter()
-            .try_for_each(|commit| Ok(written.push((*commit, written_by(commit).with("table", commit.ident)?))))
-            .and_then(|()| self.switch_all(&written));
-        if let Err(e) = done {
+        let mut written: WrittenTables<'_> = Vec::with_capacity(commits.len());
+        let mut written_all = Ok(());
+        for commit in commits {
+            match written_by(commit).with("table", commit.ident) {
+                Ok(path) => written.push((*commit, path)),
+                Err(e) => {
+                    written_all = Err(e);
+                    break;
+                }
+            }
+        }
+        if let Err(e) = written_all.and_then(|()| self.switch_all(&written)) {
             for (commit, path) in &written {
                 path.iter().for_each(|path| forget(commit.store.as_ref(), path, &e));
             }
@@ -40,7 +46,7 @@ impl NamedCatalog {
         Ok(written.into_iter().map(|(commit, path)| version_of(commit, path)).collect())
     }
 
-    fn switch_all(&self, written: &Written<'_>) -> Result<()> {
+    fn switch_all(&self, written: &WrittenTables<'_>) -> Result<()> {
         let swaps: Vec<TableSwap<'_>> = (written.iter())
             .map(|(commit, to)| TableSwap { table: commit.ident, from: from_of(commit), to: to.as_deref() })
             .collect();
@@ -56,7 +62,7 @@ impl NamedCatalog {
     }
 
     /// Finds out whether the switches were made although the reply was lost. Each table tells it for all.
-    fn switched(&self, written: &Written<'_>, lost: Error) -> Result<bool> {
+    fn switched(&self, written: &WrittenTables<'_>, lost: Error) -> Result<bool> {
         let mut lost = lost;
         for (commit, path) in written {
             let Some(to) = path else { continue };
@@ -70,7 +76,7 @@ impl NamedCatalog {
     }
 
     /// Why the register refused: a table was dropped, or another commit came first.
-    fn in_the_way(&self, written: &Written<'_>) -> Error {
+    fn in_the_way(&self, written: &WrittenTables<'_>) -> Error {
         for (commit, _) in written {
             match self.names.location(commit.ident) {
                 Ok(None) => return self.no_table(commit.ident),

@@ -310,7 +310,7 @@ fn a_table_that_only_must_stay_is_in_the_way_too() {
     let Publication::Refused(error) = setup.publish_all(&tables) else { panic!("published") };
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     assert!(error.to_string().contains("db.v"), "{error}");
-    setup.catalog.remove(&TableIdent::parse("db.v").unwrap(), false).unwrap();
+    setup.catalog.remove(&TableIdent::parse("db.v").unwrap(), None).unwrap();
     let Publication::Refused(error) = setup.publish_all(&tables) else { panic!("published") };
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }

@@ -71,11 +71,6 @@ impl MetadataCommit {
         Ok(MetadataCommit { requirements: vec![MetadataRequirement::AssertCreate], updates, next })
     }
 
-    /// Whether it creates the table.
-    pub fn creates(&self) -> bool {
-        self.requirements.contains(&MetadataRequirement::AssertCreate)
-    }
-
     /// The commit, which also requires that a branch has not moved since `base`.
     #[must_use]
     pub fn holding(mut self, base: &TableMetadata, branch: &str) -> MetadataCommit {
@@ -85,6 +80,11 @@ impl MetadataCommit {
             self.requirements.push(held);
         }
         self
+    }
+
+    /// Whether it creates the table.
+    pub fn creates(&self) -> bool {
+        self.requirements.contains(&MetadataRequirement::AssertCreate)
     }
 
     /// The body of a REST catalog's request, without the table's identifier.

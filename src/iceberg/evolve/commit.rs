@@ -4,11 +4,11 @@ use crate::error::{Error, Result};
 use crate::format::evolution::Evolution;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
-use crate::iceberg::committing::TableChange;
 use crate::iceberg::evolve;
 use crate::iceberg::evolve::Requirements;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::IcebergTable;
+use crate::iceberg::table_changes::TableChange;
 use crate::store::location::normalise;
 
 /// The property that would put metadata where readers of the folder do not look for it.

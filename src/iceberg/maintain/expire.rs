@@ -13,10 +13,10 @@ use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
 use crate::iceberg::committing;
-use crate::iceberg::committing::TableChange;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::IcebergTable;
+use crate::iceberg::table_changes::TableChange;
 use crate::store::Store;
 use crate::types::temporal::now_ms;
 

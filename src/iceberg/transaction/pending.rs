@@ -15,13 +15,14 @@ use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
-use crate::iceberg::committing::{ONE_SNAPSHOT, TableChange, TableChanges, apply_all, apply_each, commit_one, reload};
+use crate::iceberg::committing::{ONE_SNAPSHOT, commit_one};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
+use crate::iceberg::table_changes::{TableChange, TableChanges, apply_all, apply_each, reload};
 use crate::store::Location;
 
 /// Changes that are committed together: the table's next version has all of them, or none.

@@ -119,8 +119,8 @@ pub trait JointTransaction: Send {
     /// `main` if `None`. The changes can't be committed by themselves.
     ///
     /// # Errors
-    /// `NotFound` if the table does not exist; `InvalidInput` for a second branch of a table, and for a table that can't
-    /// be written.
+    /// `NotFound` if the table does not exist; `InvalidInput` for a second branch of a table, and for a table that
+    /// can't be written.
     fn table(&mut self, ident: &TableIdent, branch: Option<String>) -> Result<Box<dyn Transaction>>;
     /// Publishes the changes of all tables, or none. Returns the tables at their new versions.
     ///

@@ -90,7 +90,7 @@ impl PlanState {
 
 /// Reads an answer as each kind of answer about a plan. Returns how many kinds could read it.
 pub(in super::super) fn read_any_plan(answer: &HttpAnswer) -> usize {
-    usize::from(PlanState::of(answer).is_ok()) + usize::from(PlanPart::of(answer).is_ok())
+    usize::from(PlanState::of(answer).is_ok()) + usize::from(PlannedTasks::of(answer).is_ok())
 }
 
 #[cfg(test)]
