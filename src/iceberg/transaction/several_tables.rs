@@ -53,14 +53,8 @@ impl JointIcebergTransaction {
                     .hint("Name the branch at the first use of the table, or use another transaction")),
             };
         }
-<<<<<<< HEAD
         // Changes are planned on all snapshots.
         let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
-||||||| f774823b
-        let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?;
-=======
-        let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
->>>>>>> main
         table.writable_location().with("table", ident)?;
         let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch)))));
         self.parts.push((ident.clone(), part.clone()));
