@@ -143,6 +143,18 @@ def test_commits_start_from_all_snapshots(server: RestServer, table: fz.Table, m
     assert len(found.snapshots) == 8
 
 
+def test_transactions_over_tables_start_from_all_snapshots(server: RestServer, made: list[int]) -> None:
+    catalog = opened(server, **REFS)
+    catalog.create_table("db.u", SCHEMA)
+    with catalog.transaction() as tx:
+        tx.table("db.t").append(one(5))
+        tx.table("db.t").create_tag("third", made[2])
+        tx.table("db.u").append(one(1))
+    found = opened(server, "other").load_table("db.t")
+    assert [snapshot.id for snapshot in found.snapshots][:5] == made
+    assert (values(found), values(found, at="third")) == ([0, 1, 2, 3, 4, 5], [0, 1, 2])
+
+
 def test_stale_handles_see_concurrent_commits(server: RestServer, table: fz.Table) -> None:
     """The other commits are in no list that this handle has."""
     other = opened(server, "other").load_table("db.t")

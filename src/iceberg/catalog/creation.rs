@@ -73,7 +73,8 @@ impl CreatingPointer {
     fn decided(&self, unclear: Publication) -> Publication {
         let error = match unclear {
             Publication::Unknown(e) | Publication::Disputed(e) => e,
-            clear => return clear,
+            Publication::Refused(e) => return Publication::Refused(e.with("table", &self.ident)),
+            made => return made,
         };
         match self.found() {
             Ok(Some(version)) => Publication::Committed(Box::new(version)),

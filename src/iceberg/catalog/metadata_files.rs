@@ -49,7 +49,8 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
     }
     // No folder has the name of a metadata file.
     if [".metadata.json", ".metadata.json.gz"].iter().any(|end| name.ends_with(end)) {
-        return Err(Error::not_found("there is no metadata file").with("path", location));
+        let error = Error::not_found("there is no metadata file").with("path", location);
+        return Err(error.hint("Check the path, or give the table's root folder"));
     }
     newest(store, &join(location, METADATA_FOLDER))?.map(found).ok_or_else(|| no_table(store, location))
 }

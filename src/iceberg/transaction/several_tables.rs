@@ -53,6 +53,7 @@ impl JointIcebergTransaction {
                     .hint("Name the branch at the first use of the table, or use another transaction")),
             };
         }
+        // Changes are planned on all snapshots.
         let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
         table.writable_location().with("table", ident)?;
         let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch)))));
