@@ -186,7 +186,9 @@ def test_a_server_is_told_all_at_once(server: RestServer) -> None:
     server.reset()
     with catalog.create_table_transaction("db.t", SCHEMA) as tx:
         tx.append(one(1))
-    assert server.counts() == {"createTable": 1, "updateTable": 1}
+    # The report of the commit may come later.
+    counts = {name: n for name, n in server.counts().items() if name != "reportMetrics"}
+    assert counts == {"createTable": 1, "updateTable": 1}
     assert asked(server, "createTable")[0].body["stage-create"] is True
     body = asked(server, "updateTable")[0].body
     assert body["requirements"] == [{"type": "assert-create"}]
