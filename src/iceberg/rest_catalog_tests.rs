@@ -353,9 +353,9 @@ fn a_server_with_one_snapshot_a_commit_gets_no_more() {
     let table = setup.table.append(rows(&setup.table, 1)).unwrap();
     let mut transaction = IcebergTransaction::begin(&table, None).unwrap();
     transaction.append(rows(&table, 2), &Default::default(), BTreeMap::new()).unwrap();
-    transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap();
-    let e = transaction.commit().unwrap_err();
+    let e = transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("one snapshot"), "{e}");
+    drop(transaction);
     assert_eq!((setup.total().as_str(), setup.files()), ("1", 1));
     let mut transaction = IcebergTransaction::begin(&table, None).unwrap();
     transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap();
