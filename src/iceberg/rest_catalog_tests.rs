@@ -14,7 +14,7 @@ use crate::format::evolution::Evolution;
 use crate::iceberg::catalog::metadata_pointer::Publication;
 use crate::iceberg::rest_testing::{FakeCatalog, doubtful_answers};
 use crate::iceberg::transaction::pending::IcebergTransaction;
-use crate::rows::seam::Catalog as _;
+use crate::rows::seam::{Catalog as _, Creations as _};
 use crate::store::http::testing::TestAnswer;
 use crate::types::{Field, PrimitiveType};
 
@@ -368,6 +368,19 @@ fn a_server_with_one_snapshot_a_commit_gets_no_more() {
     let count = |key: &str| summary.get(key).map(String::as_str);
     assert_eq!((count("added-data-files"), count("deleted-data-files")), (Some("1"), Some("1")));
     assert_eq!((count("total-records"), count("operation")), (Some("1"), Some("overwrite")));
+}
+
+#[test]
+fn a_server_that_creates_staged_tables_loses_no_rows() {
+    // The server of these tests does not know staged tables.
+    let setup = Setup::new();
+    let mut transaction = setup.catalog.begin_table(&ident("db.s"), &schema(), NewTable::default(), &ICEBERG).unwrap();
+    assert!(setup.fake.metadata("db.s").snapshots.is_empty());
+    transaction.append(rows(&setup.table, 1), &Default::default(), BTreeMap::new()).unwrap();
+    transaction.commit().unwrap();
+    let metadata = setup.fake.metadata("db.s");
+    assert_eq!(metadata.snapshots.len(), 1);
+    assert_eq!(metadata.current_snapshot().unwrap().summary["total-records"], "1");
 }
 
 #[test]
