@@ -384,6 +384,23 @@ fn a_server_that_creates_staged_tables_loses_no_rows() {
 }
 
 #[test]
+fn a_view_with_the_name_of_a_new_table_ends_the_commit() {
+    let setup = Setup::with(|fake| {
+        let overrides = json!({"view-endpoints-supported": "true"});
+        fake.state.lock().unwrap().config = json!({"defaults": {}, "overrides": overrides});
+    });
+    let mut transaction = setup.catalog.begin_table(&ident("db.s"), &schema(), NewTable::default(), &ICEBERG).unwrap();
+    transaction.append(rows(&setup.table, 1), &Default::default(), BTreeMap::new()).unwrap();
+    setup.catalog.drop_table(&ident("db.s"), None).unwrap();
+    setup.fake.state.lock().unwrap().views.push("db.s".to_owned());
+    setup.fake.server.take_lines();
+    let e = transaction.commit().unwrap_err();
+    assert!(e.kind() == ErrorKind::AlreadyExists && e.to_string().contains("db.s"), "{e}");
+    let lines = setup.fake.server.take_lines();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("POST ")).count(), 1, "{lines:?}");
+}
+
+#[test]
 fn tables_have_the_servers_credentials() {
     let setup = Setup::new();
     let location = setup.table.location().to_owned();
