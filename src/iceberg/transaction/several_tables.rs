@@ -13,7 +13,7 @@ use crate::format::row_change::RowChange;
 use crate::iceberg::catalog::interface::TableCatalog;
 use crate::iceberg::committing::commit_all;
 use crate::iceberg::state::IcebergTable;
-use crate::iceberg::transaction::pending::IcebergTransaction;
+use crate::iceberg::transaction::pending::{IcebergTransaction, check_owner};
 use crate::rows::seam;
 use crate::rows::stream::RowReader;
 
@@ -24,6 +24,8 @@ use crate::rows::stream::RowReader;
 pub(crate) struct JointIcebergTransaction {
     catalog: Arc<dyn TableCatalog>,
     parts: Vec<(TableIdent, JointPart)>,
+    /// The process that owns the transaction. In a forked process, another thread's lock would never end.
+    process: u32,
 }
 
 impl JointIcebergTransaction {
@@ -34,7 +36,7 @@ impl JointIcebergTransaction {
     pub(crate) fn begin(catalog: &Arc<dyn TableCatalog>) -> Result<JointIcebergTransaction> {
         let publisher = catalog.joint_commits().ok_or_else(|| Error::internal("a catalog without joint commits"))?;
         publisher.check()?;
-        Ok(JointIcebergTransaction { catalog: catalog.clone(), parts: Vec::new() })
+        Ok(JointIcebergTransaction { catalog: catalog.clone(), parts: Vec::new(), process: std::process::id() })
     }
 
     /// The changes of a table. Each call with the same name returns the same changes. New snapshots go to `branch`, by
@@ -67,6 +69,7 @@ impl JointIcebergTransaction {
     /// `CommitConflict` if a change is no longer possible, or after the last retry. `CommitStateUnknown` if it is not
     /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(&mut self) -> Result<Vec<(TableIdent, IcebergTable)>> {
+        check_owner(self.process)?;
         let parts = std::mem::take(&mut self.parts).into_iter();
         let mut open: Vec<_> = parts.filter_map(|(ident, part)| Some((ident, part.lock().take()?))).collect();
         open.iter_mut().try_for_each(|(_, part)| part.close_append())?;
@@ -88,8 +91,11 @@ impl JointIcebergTransaction {
         Ok(committed.collect())
     }
 
-    /// Gives the changes up, and removes the files that were written for them.
+    /// Gives the changes up, and removes the files that were written for them. A forked process removes nothing.
     pub(crate) fn abort(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         for (_, part) in self.parts.drain(..) {
             drop(part.lock().take());
         }
