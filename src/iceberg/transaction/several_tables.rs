@@ -23,7 +23,8 @@ use crate::rows::stream::RowReader;
 /// Files are written as changes are added. Nothing is published before [`JointIcebergTransaction::commit`].
 pub(crate) struct JointIcebergTransaction {
     catalog: Arc<dyn TableCatalog>,
-    parts: Vec<(TableIdent, JointPart)>,
+    /// The tables with their branches, if not `main`, and their changes.
+    parts: Vec<(TableIdent, Option<String>, JointPart)>,
     /// The process that owns the transaction. In a forked process, another thread's lock would never end.
     process: u32,
 }
@@ -46,9 +47,9 @@ impl JointIcebergTransaction {
     /// `NotFound` if the table does not exist; `InvalidInput` for a second branch of a table; as
     /// [`IcebergTransaction::begin`].
     pub(crate) fn table(&mut self, ident: &TableIdent, branch: Option<String>) -> Result<JointPart> {
-        if let Some((_, part)) = self.parts.iter().find(|(known, _)| known == ident) {
-            let known = part.with(|open| Ok(open.branch().map(str::to_owned)))?;
-            return match branch.is_none() || branch == known {
+        // A reader of rows may ask for the table while its changes are locked.
+        if let Some((_, known, part)) = self.parts.iter().find(|(known, ..)| known == ident) {
+            return match branch.is_none() || branch == *known {
                 true => Ok(part.clone()),
                 false => Err(Error::invalid("a transaction can only change one branch of a table")
                     .with("table", ident)
@@ -58,8 +59,8 @@ impl JointIcebergTransaction {
         // Changes are planned on all snapshots.
         let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
         table.writable_location().with("table", ident)?;
-        let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch)))));
-        self.parts.push((ident.clone(), part.clone()));
+        let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch.clone())))));
+        self.parts.push((ident.clone(), branch, part.clone()));
         Ok(part)
     }
 
@@ -71,7 +72,7 @@ impl JointIcebergTransaction {
     pub(crate) fn commit(&mut self) -> Result<Vec<(TableIdent, IcebergTable)>> {
         check_owner(self.process)?;
         let parts = std::mem::take(&mut self.parts).into_iter();
-        let mut open: Vec<_> = parts.filter_map(|(ident, part)| Some((ident, part.lock().take()?))).collect();
+        let mut open: Vec<_> = parts.filter_map(|(ident, _, part)| Some((ident, part.lock().take()?))).collect();
         open.iter_mut().try_for_each(|(_, part)| part.close_append())?;
         if open.iter().all(|(_, part)| part.only_checks()) {
             // Nothing is published, so each table is looked at by itself.
@@ -96,7 +97,7 @@ impl JointIcebergTransaction {
         if self.process != std::process::id() {
             return;
         }
-        for (_, part) in self.parts.drain(..) {
+        for (_, _, part) in self.parts.drain(..) {
             drop(part.lock().take());
         }
     }
