@@ -14,7 +14,7 @@ use crate::format::evolution::Evolution;
 use crate::iceberg::catalog::metadata_pointer::Publication;
 use crate::iceberg::rest_testing::{FakeCatalog, doubtful_answers};
 use crate::iceberg::transaction::pending::IcebergTransaction;
-use crate::rows::seam::Catalog as _;
+use crate::rows::seam::{Catalog as _, Creations as _};
 use crate::store::http::testing::TestAnswer;
 use crate::types::{Field, PrimitiveType};
 
@@ -353,9 +353,9 @@ fn a_server_with_one_snapshot_a_commit_gets_no_more() {
     let table = setup.table.append(rows(&setup.table, 1)).unwrap();
     let mut transaction = IcebergTransaction::begin(&table, None).unwrap();
     transaction.append(rows(&table, 2), &Default::default(), BTreeMap::new()).unwrap();
-    transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap();
-    let e = transaction.commit().unwrap_err();
+    let e = transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("one snapshot"), "{e}");
+    drop(transaction);
     assert_eq!((setup.total().as_str(), setup.files()), ("1", 1));
     let mut transaction = IcebergTransaction::begin(&table, None).unwrap();
     transaction.delete_files(&crate::expr::parse("id = 1").unwrap()).unwrap();
@@ -368,6 +368,36 @@ fn a_server_with_one_snapshot_a_commit_gets_no_more() {
     let count = |key: &str| summary.get(key).map(String::as_str);
     assert_eq!((count("added-data-files"), count("deleted-data-files")), (Some("1"), Some("1")));
     assert_eq!((count("total-records"), count("operation")), (Some("1"), Some("overwrite")));
+}
+
+#[test]
+fn a_server_that_creates_staged_tables_loses_no_rows() {
+    // The server of these tests does not know staged tables.
+    let setup = Setup::new();
+    let mut transaction = setup.catalog.begin_table(&ident("db.s"), &schema(), NewTable::default(), &ICEBERG).unwrap();
+    assert!(setup.fake.metadata("db.s").snapshots.is_empty());
+    transaction.append(rows(&setup.table, 1), &Default::default(), BTreeMap::new()).unwrap();
+    transaction.commit().unwrap();
+    let metadata = setup.fake.metadata("db.s");
+    assert_eq!(metadata.snapshots.len(), 1);
+    assert_eq!(metadata.current_snapshot().unwrap().summary["total-records"], "1");
+}
+
+#[test]
+fn a_view_with_the_name_of_a_new_table_ends_the_commit() {
+    let setup = Setup::with(|fake| {
+        let overrides = json!({"view-endpoints-supported": "true"});
+        fake.state.lock().unwrap().config = json!({"defaults": {}, "overrides": overrides});
+    });
+    let mut transaction = setup.catalog.begin_table(&ident("db.s"), &schema(), NewTable::default(), &ICEBERG).unwrap();
+    transaction.append(rows(&setup.table, 1), &Default::default(), BTreeMap::new()).unwrap();
+    setup.catalog.drop_table(&ident("db.s"), None).unwrap();
+    setup.fake.state.lock().unwrap().views.push("db.s".to_owned());
+    setup.fake.server.take_lines();
+    let e = transaction.commit().unwrap_err();
+    assert!(e.kind() == ErrorKind::AlreadyExists && e.to_string().contains("db.s"), "{e}");
+    let lines = setup.fake.server.take_lines();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("POST ")).count(), 1, "{lines:?}");
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(crate) struct FakeState {
     pub(crate) has_etags: bool,
     pub(crate) needs_location: bool,
     pub(crate) page_size: usize,
+    /// Names of views. No table can be created under them.
+    pub(crate) views: Vec<String>,
     /// Answers to changes with a key.
     answered: HashMap<String, TestAnswer>,
 }
@@ -149,6 +151,12 @@ impl FakeState {
                 Some(_) => TestAnswer::empty(204),
                 None => not_found("NoSuchTableException"),
             },
+            ("HEAD" | "GET", ["namespaces", name, "views", view]) => {
+                match self.views.contains(&format!("{name}.{view}")) {
+                    true => TestAnswer::empty(204),
+                    false => not_found("NoSuchViewException"),
+                }
+            }
             ("POST", ["tables", "rename"]) => self.rename(&request.json()),
             _ => TestAnswer::error(400, "BadRequestException", "no such route"),
         }
@@ -289,6 +297,9 @@ impl FakeState {
     }
 
     fn commit(&mut self, name: &str, body: &Json) -> TestAnswer {
+        if self.views.iter().any(|view| view == name) {
+            return TestAnswer::error(409, "AlreadyExistsException", "a view has this name");
+        }
         let Some((table, path)) = self.tables.get(name).cloned() else { return not_found("NoSuchTableException") };
         for requirement in body["requirements"].as_array().unwrap() {
             if let Err(e) = MetadataRequirement::from_json(requirement.clone()).unwrap().check(Some(&table)) {

@@ -10,8 +10,10 @@ use super::interface::OpenedTable;
 use super::metadata_files::FoundMetadata;
 use super::metadata_pointer::{KeptBy, MetadataPointer, Publication, TableVersion};
 use super::reports::MetricsReport;
+use super::rest::{has_effects, has_snapshot};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::TableLabels;
+use crate::format::commit_loop::unknown;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::plan::served::planner::ScanPlanner;
@@ -52,36 +54,55 @@ impl CreatingPointer {
         self.is_made.load(Ordering::Acquire)
     }
 
-    /// The newest version, if the catalog has the table by now.
+    /// The newest version, if the catalog has the table by now. Its identity shows that it is this table, or a snapshot
+    /// of `sent`: some servers choose the identity themselves.
     ///
     /// # Errors
     /// `AlreadyExists` if another table has the name.
-    fn found(&self) -> Result<Option<TableVersion>> {
+    fn found(&self, sent: &[i64]) -> Result<Option<TableVersion>> {
         let Some(version) = self.inner.load().if_found()? else { return Ok(None) };
         let own = self.staged.metadata.table_uuid.as_deref().unwrap_or_default();
-        match version.metadata.table_uuid.as_deref() {
-            Some(uuid) if uuid.eq_ignore_ascii_case(own) => {
-                self.is_made.store(true, Ordering::Release);
-                Ok(Some(version))
-            }
-            _ => Err(Error::already_exists(format!("the table '{}' already exists", self.ident))
-                .hint("Another client created it meanwhile. Nothing of this table is left")),
+        let uuid = version.metadata.table_uuid.as_deref().unwrap_or_default();
+        if uuid.eq_ignore_ascii_case(own) || has_any(&version.metadata, sent) {
+            self.is_made.store(true, Ordering::Release);
+            return Ok(Some(version));
         }
+        Err(Error::already_exists(format!("the table '{}' already exists", self.ident))
+            .hint("Another client created it meanwhile. Nothing of this table is left"))
     }
 
-    /// The result of the first commit, by what the catalog has now.
-    fn decided(&self, unclear: Publication) -> Publication {
+    /// The result of the first commit, by what the catalog has now. The table alone proves nothing: some servers create
+    /// it when it is staged.
+    fn decided(&self, unclear: Publication, first: &MetadataCommit) -> Publication {
         let error = match unclear {
-            Publication::Unknown(e) | Publication::Disputed(e) => e,
+            Publication::Unknown(e) => e,
             Publication::Refused(e) => return Publication::Refused(e.with("table", &self.ident)),
-            made => return made,
+            // Only a later version decides about a disputed one.
+            clear => return clear,
         };
-        match self.found() {
-            Ok(Some(version)) => Publication::Committed(Box::new(version)),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Publication::Refused(e.because(error)),
+        let sent: Vec<i64> = first.added_snapshots().collect();
+        let has_changes = |metadata: &TableMetadata| match sent.is_empty() {
+            true => has_effects(metadata, first),
+            false => has_any(metadata, &sent),
+        };
+        match self.found(&sent) {
+            Ok(Some(version)) if has_changes(&version.metadata) => Publication::Committed(Box::new(version)),
+            // The table is as it was staged. After a conflict, the next attempt adds the changes.
+            Ok(Some(version)) if version.metadata.snapshots.is_empty() => Publication::Unknown(error),
+            // The history may be hidden.
+            Ok(Some(_)) => Publication::Unknown(unknown(error)),
+            // A server that chooses the identity may have made this table. Only a conflict shows that it did not.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && error.kind() == ErrorKind::CommitConflict => {
+                Publication::Refused(e.because(error))
+            }
             Ok(None) | Err(_) => Publication::Unknown(error),
         }
     }
+}
+
+/// Whether a version has one of these snapshots.
+fn has_any(metadata: &TableMetadata, snapshots: &[i64]) -> bool {
+    snapshots.iter().any(|id| has_snapshot(metadata, *id))
 }
 
 impl MetadataPointer for CreatingPointer {
@@ -90,7 +111,7 @@ impl MetadataPointer for CreatingPointer {
         if self.is_made() {
             return self.inner.load();
         }
-        let found = if self.is_sent.load(Ordering::Acquire) { self.found()? } else { None };
+        let found = if self.is_sent.load(Ordering::Acquire) { self.found(&[])? } else { None };
         Ok(found.unwrap_or_else(|| self.staged.clone()))
     }
 
@@ -103,16 +124,21 @@ impl MetadataPointer for CreatingPointer {
             Err(e) => return Publication::Refused(e),
         };
         self.is_sent.store(true, Ordering::Release);
-        let published = self.decided(self.inner.publish(&self.staged, &first));
+        let published = self.decided(self.inner.publish(&self.staged, &first), &first);
         if let Publication::Committed(_) = published {
             self.is_made.store(true, Ordering::Release);
         }
         published
     }
 
-    /// The caller has loaded the newest version just before.
-    fn was_published(&self, _: &TableVersion, _: &MetadataCommit) -> bool {
-        self.is_made()
+    /// The caller has loaded the newest version just before, and has looked for the commit's snapshots.
+    fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {
+        if !Arc::ptr_eq(&base.metadata, &self.staged.metadata) {
+            return self.inner.was_published(base, commit);
+        }
+        let has_changes = || self.inner.load().is_ok_and(|newest| has_effects(&newest.metadata, commit));
+        let has_rows = commit.added_snapshots().next().is_some();
+        self.is_made() && !has_rows && (commit.updates.is_empty() || has_changes())
     }
 
     fn check_writable(&self, metadata: &TableMetadata, found: &FoundMetadata) -> Result<()> {
@@ -160,3 +186,7 @@ impl MetadataPointer for CreatingPointer {
         if self.is_made() { self.inner.catalog() } else { None }
     }
 }
+
+#[cfg(test)]
+#[path = "creation_tests.rs"]
+mod tests;

@@ -322,19 +322,20 @@ impl TableCatalog for NamedCatalog {
         self.names.joint_swaps().map(|_| self as &dyn JointPublisher)
     }
 
-    /// Without `purge`, the files stay and the table can be registered again.
+    /// Without `purge`, the files stay and the table can be registered again. A purge removes the version that it has
+    /// read, so that it deletes no file of another version or table.
     fn remove(&self, ident: &TableIdent, purge: Option<&OutsideLocations>) -> Result<()> {
-        let doomed = match purge {
-            Some(outside) => {
-                let table = self.load(ident)?;
-                Some((reachable_files(table.store.as_ref(), &table.metadata)?, table, outside))
-            }
-            None => None,
+        let Some(outside) = purge else {
+            return if self.names.remove(ident)? { Ok(()) } else { Err(self.no_table(ident)) };
         };
-        if !self.names.remove(ident)? {
-            return Err(self.no_table(ident));
-        }
-        let Some((files, table, outside)) = doomed else { return Ok(()) };
+        let (files, table) = loop {
+            let table = self.load(ident)?;
+            let files = reachable_files(table.store.as_ref(), &table.metadata)?;
+            if self.names.remove_at(ident, &table.found.metadata_location).with("table", ident)? {
+                break (files, table);
+            }
+            check_cancelled()?;
+        };
         let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);

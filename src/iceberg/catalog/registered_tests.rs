@@ -99,6 +99,13 @@ impl TableRegister for Faulty {
         self.names.remove(table)
     }
 
+    fn remove_at(&self, table: &TableIdent, at: &str) -> Result<bool> {
+        if self.next() == Fault::LostRace {
+            other_version(&self.names, table, at);
+        }
+        self.names.remove_at(table, at)
+    }
+
     fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool> {
         self.names.rename(from, to)
     }
@@ -384,6 +391,15 @@ fn refusals_are_certain() {
     let error = refused(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(setup.files(), 1);
+}
+
+#[test]
+fn a_purge_deletes_the_files_of_the_version_that_it_removes() {
+    let setup = Setup::new();
+    setup.create().unwrap();
+    setup.fail(Fault::LostRace);
+    setup.catalog.remove(&setup.ident, Some(&OutsideLocations::new(vec![]).unwrap())).unwrap();
+    assert_eq!((setup.files(), setup.catalog.load(&setup.ident).unwrap_err().kind()), (0, ErrorKind::NotFound));
 }
 
 #[test]

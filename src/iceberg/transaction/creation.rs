@@ -50,9 +50,13 @@ impl TableChange for Creation {
     }
 
     /// The folders of a table that was not created. The other changes have removed their files by now. A folder that
-    /// is not empty stays, and so does every folder of a store that has none.
+    /// is not empty stays, and so do those of another table at the location and of a store without folders.
     fn clean_up(&mut self) {
         if self.store.is_remote() || self.pointer.is_made() {
+            return;
+        }
+        let metadata = self.store.list_names(&join(&self.location, METADATA_FOLDER));
+        if !metadata.is_ok_and(|files| files.is_empty()) {
             return;
         }
         for folder in ["data", METADATA_FOLDER] {

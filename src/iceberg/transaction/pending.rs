@@ -255,13 +255,8 @@ impl IcebergTransaction {
         if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
-    /// Only one process may commit a transaction.
     fn check_process(&self) -> Result<()> {
-        match self.process == std::process::id() {
-            true => Ok(()),
-            false => Err(Error::invalid("the transaction belongs to the process that this one was forked from")
-                .hint("Begin another transaction in this process, or write files with a writer and commit their messages there")),
-        }
+        check_owner(self.process)
     }
 
     /// Ends a series of appends.
@@ -364,6 +359,19 @@ impl IcebergTable {
         let mut transaction = IcebergTransaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;
         transaction.commit()
+    }
+}
+
+/// Only the process that began a transaction may commit it.
+///
+/// # Errors
+/// `InvalidInput` in a forked process.
+pub(super) fn check_owner(process: u32) -> Result<()> {
+    match process == std::process::id() {
+        true => Ok(()),
+        false => Err(Error::invalid("the transaction belongs to the process that this one was forked from").hint(
+            "Begin another transaction in this process, or write files with a writer and commit their messages there",
+        )),
     }
 }
 

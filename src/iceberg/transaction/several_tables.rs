@@ -13,7 +13,7 @@ use crate::format::row_change::RowChange;
 use crate::iceberg::catalog::interface::TableCatalog;
 use crate::iceberg::committing::commit_all;
 use crate::iceberg::state::IcebergTable;
-use crate::iceberg::transaction::pending::IcebergTransaction;
+use crate::iceberg::transaction::pending::{IcebergTransaction, check_owner};
 use crate::rows::seam;
 use crate::rows::stream::RowReader;
 
@@ -23,7 +23,10 @@ use crate::rows::stream::RowReader;
 /// Files are written as changes are added. Nothing is published before [`JointIcebergTransaction::commit`].
 pub(crate) struct JointIcebergTransaction {
     catalog: Arc<dyn TableCatalog>,
-    parts: Vec<(TableIdent, JointPart)>,
+    /// The tables with their branches, if not `main`, and their changes.
+    parts: Vec<(TableIdent, Option<String>, JointPart)>,
+    /// The process that owns the transaction. In a forked process, another thread's lock would never end.
+    process: u32,
 }
 
 impl JointIcebergTransaction {
@@ -34,7 +37,7 @@ impl JointIcebergTransaction {
     pub(crate) fn begin(catalog: &Arc<dyn TableCatalog>) -> Result<JointIcebergTransaction> {
         let publisher = catalog.joint_commits().ok_or_else(|| Error::internal("a catalog without joint commits"))?;
         publisher.check()?;
-        Ok(JointIcebergTransaction { catalog: catalog.clone(), parts: Vec::new() })
+        Ok(JointIcebergTransaction { catalog: catalog.clone(), parts: Vec::new(), process: std::process::id() })
     }
 
     /// The changes of a table. Each call with the same name returns the same changes. New snapshots go to `branch`, by
@@ -44,9 +47,9 @@ impl JointIcebergTransaction {
     /// `NotFound` if the table does not exist; `InvalidInput` for a second branch of a table; as
     /// [`IcebergTransaction::begin`].
     pub(crate) fn table(&mut self, ident: &TableIdent, branch: Option<String>) -> Result<JointPart> {
-        if let Some((_, part)) = self.parts.iter().find(|(known, _)| known == ident) {
-            let known = part.with(|open| Ok(open.branch().map(str::to_owned)))?;
-            return match branch.is_none() || branch == known {
+        // A reader of rows may ask for the table while its changes are locked.
+        if let Some((_, known, part)) = self.parts.iter().find(|(known, ..)| known == ident) {
+            return match branch.is_none() || branch == *known {
                 true => Ok(part.clone()),
                 false => Err(Error::invalid("a transaction can only change one branch of a table")
                     .with("table", ident)
@@ -56,8 +59,8 @@ impl JointIcebergTransaction {
         // Changes are planned on all snapshots.
         let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
         table.writable_location().with("table", ident)?;
-        let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch)))));
-        self.parts.push((ident.clone(), part.clone()));
+        let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch.clone())))));
+        self.parts.push((ident.clone(), branch, part.clone()));
         Ok(part)
     }
 
@@ -67,8 +70,9 @@ impl JointIcebergTransaction {
     /// `CommitConflict` if a change is no longer possible, or after the last retry. `CommitStateUnknown` if it is not
     /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(&mut self) -> Result<Vec<(TableIdent, IcebergTable)>> {
+        check_owner(self.process)?;
         let parts = std::mem::take(&mut self.parts).into_iter();
-        let mut open: Vec<_> = parts.filter_map(|(ident, part)| Some((ident, part.lock().take()?))).collect();
+        let mut open: Vec<_> = parts.filter_map(|(ident, _, part)| Some((ident, part.lock().take()?))).collect();
         open.iter_mut().try_for_each(|(_, part)| part.close_append())?;
         if open.iter().all(|(_, part)| part.only_checks()) {
             // Nothing is published, so each table is looked at by itself.
@@ -88,9 +92,12 @@ impl JointIcebergTransaction {
         Ok(committed.collect())
     }
 
-    /// Gives the changes up, and removes the files that were written for them.
+    /// Gives the changes up, and removes the files that were written for them. A forked process removes nothing.
     pub(crate) fn abort(&mut self) {
-        for (_, part) in self.parts.drain(..) {
+        if self.process != std::process::id() {
+            return;
+        }
+        for (_, _, part) in self.parts.drain(..) {
             drop(part.lock().take());
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::snapshots::Snapshots;
-use crate::error::{Error, Result, is_secret_option};
+use crate::error::{Error, Result, is_secret_option, public_text};
 use crate::format::catalog::TableLabels;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::metadata_json::metadata_from_json;
@@ -111,14 +111,26 @@ fn signing(json: Json) -> SigningConfig {
     SigningConfig { properties: texts.collect(), headers: headers.collect() }
 }
 
-/// A member of an answer as it may be shown. Values under the names of secrets are hidden.
+/// A member of an answer as it may be shown. Everything under the name of a secret is hidden, and so are signatures and
+/// passwords in texts.
 fn public_member(name: &str, value: &Json) -> Json {
     match value {
+        value if is_secret_option(name) => hidden(value),
         Json::Object(members) => {
             members.iter().map(|(name, value)| (name.clone(), public_member(name, value))).collect()
         }
         Json::Array(items) => items.iter().map(|item| public_member(name, item)).collect(),
-        Json::String(_) | Json::Number(_) if is_secret_option(name) => Json::from("***"),
+        Json::String(text) => Json::from(public_text(text, usize::MAX)),
+        plain => plain.clone(),
+    }
+}
+
+/// A secret value as it may be shown: its form without texts and numbers.
+fn hidden(value: &Json) -> Json {
+    match value {
+        Json::Object(members) => members.iter().map(|(name, value)| (name.clone(), hidden(value))).collect(),
+        Json::Array(items) => items.iter().map(hidden).collect(),
+        Json::String(_) | Json::Number(_) => Json::from("***"),
         plain => plain.clone(),
     }
 }
@@ -134,4 +146,24 @@ fn labels(json: Json) -> TableLabels {
         Some((id, texts(field.get("labels"))))
     });
     TableLabels { table: texts(json.get("object-labels")), columns: columns.collect(), others: BTreeMap::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_in_any_form() {
+        let shown = |name: &str, value: Json| public_member(name, &value);
+        assert_eq!(shown("token", json!("sesame")), json!("***"));
+        assert_eq!(shown("a", json!({"pin-token": 1234, "n": 1})), json!({"pin-token": "***", "n": 1}));
+        let nested = json!({"value": "sesame", "parts": ["sesame", {"n": 5, "on": true, "by": null}]});
+        let expected = json!({"value": "***", "parts": ["***", {"n": "***", "on": true, "by": null}]});
+        assert_eq!(shown("credential", nested), expected);
+        let signed = shown("links", json!(["https://h/f?X-Amz-Signature=sesame&part=1", "s3://user:sesame@h/b"]));
+        assert!(!signed.to_string().contains("sesame") && signed.to_string().contains("part=1"), "{signed}");
+        assert_eq!(shown("plain", json!([1, "blue", true, null])), json!([1, "blue", true, null]));
+    }
 }

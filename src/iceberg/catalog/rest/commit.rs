@@ -142,6 +142,12 @@ impl RestPointer {
         }
     }
 
+    /// Whether a new table was refused because a view has its name. Another attempt would be refused, too.
+    fn is_name_of_view(&self, refusal: &Error) -> bool {
+        let is_there = |server: &RestServer| Ok(!server.has_table(&self.ident)? && server.has_view(&self.ident)?);
+        refusal.kind() == ErrorKind::AlreadyExists && self.session.server().and_then(is_there).unwrap_or(false)
+    }
+
     /// Sends a commit. Returns the new version or what became of it.
     fn send(&self, server: &RestServer, commit: &MetadataCommit) -> Result<Sent> {
         check_sendable(server, commit)?;
@@ -214,6 +220,12 @@ impl MetadataPointer for RestPointer {
             Ok(Sent::Committed(version)) => return Publication::Committed(version),
             Ok(Sent::Open(verdict)) => *verdict,
             Err(e) => return Publication::Refused(named(e)),
+        };
+        let verdict = match verdict {
+            ChangeVerdict::InTheWay(e) if commit.creates() && self.is_name_of_view(&e) => {
+                return Publication::Refused(named(e).hint("A view has this name: choose another name"));
+            }
+            verdict => verdict,
         };
         let looked = || match self.load() {
             Ok(newest) => Ok(vec![seen(&newest.metadata, &base.metadata, commit)]),

@@ -6,13 +6,13 @@ use crate::iceberg::commit::update::{LAST_ADDED, MetadataUpdate};
 use crate::iceberg::spec::metadata::TableMetadata;
 
 /// Whether `newest` has all effects of a commit that was built on another version.
-pub(super) fn has_effects(newest: &TableMetadata, commit: &MetadataCommit) -> bool {
+pub(in crate::iceberg::catalog) fn has_effects(newest: &TableMetadata, commit: &MetadataCommit) -> bool {
     let added: Vec<i64> = commit.added_snapshots().collect();
     !commit.updates.is_empty() && commit.updates.iter().all(|update| has_effect(newest, commit, &added, update))
 }
 
 /// Whether a version has a snapshot, or its current snapshot follows it. Some servers show the current one only.
-fn has_snapshot(newest: &TableMetadata, id: i64) -> bool {
+pub(in crate::iceberg::catalog) fn has_snapshot(newest: &TableMetadata, id: i64) -> bool {
     newest.snapshot_by_id(id).is_some() || newest.current_snapshot().is_some_and(|s| s.parent_id == Some(id))
 }
 

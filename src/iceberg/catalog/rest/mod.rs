@@ -52,3 +52,4 @@ mod views;
 
 pub use any_answer::read_any_answer;
 pub(super) use catalog::RestCatalog;
+pub(super) use effects::{has_effects, has_snapshot};
