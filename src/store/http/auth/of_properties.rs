@@ -35,6 +35,10 @@ const DECIDING: [&str; 14] = [
     "gcp.auth.",
 ];
 
+/// Properties that only the user gives, by their beginnings: which login of this machine proves who asks, which code
+/// runs, and through which connection the server is reached.
+const OF_USER: [&str; 7] = ["rest.auth.", "auth.", "gcp.auth.", "rest.client.proxy.", "ssl.", "py-", "frazil."];
+
 /// Properties that decide how the server is reached.
 const CONNECTING: [&str; 2] = ["rest.client.", "ssl."];
 
@@ -75,6 +79,13 @@ impl<'a> Given<'a> {
         let Some(value) = self.text(key) else { return Ok(default) };
         truth(value).ok_or_else(|| Error::invalid(format!("the property {key} must be true or false")))
     }
+}
+
+/// Whether only the user may give a property. A server that could give it could run code in this process, or get a
+/// login of this machine. Java also decides about the type of authorization before it asks the server.
+pub(crate) fn is_of_user(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    OF_USER.iter().any(|start| name.starts_with(start))
 }
 
 /// Whether two sets of properties ask for the same proof.
@@ -336,6 +347,16 @@ mod tests {
         assert!(both.to_string().contains("is not 'custom'"), "{both}");
         assert!(chosen(&[("auth.type", "oauth2")]).unwrap_err().to_string().contains("credential"));
         assert!(chosen(&[("rest.auth.type", "basic")]).unwrap_err().to_string().contains("rest.auth.basic.username"));
+    }
+
+    #[test]
+    fn the_user_alone_chooses_the_login() {
+        for name in ["auth.impl", "Auth.Type", "rest.auth.type", "gcp.auth.scopes", "ssl.cabundle", "py-catalog-impl"] {
+            assert!(is_of_user(name), "{name}");
+        }
+        for name in ["uri", "prefix", "token", "header.X-A", "rest.sigv4-enabled", "rest.signing-name"] {
+            assert!(!is_of_user(name), "{name}");
+        }
     }
 
     #[test]
