@@ -135,10 +135,11 @@ impl RemoteRenewal {
         })
     }
 
-    /// The name under which a process keeps what it makes of this. A newer token makes another one, because the older
-    /// one may have expired.
+    /// The name under which a process keeps what it makes of this. It has all that decides who asks, so that one login
+    /// never serves another. A newer token makes another one, because the older one may have expired. The name has
+    /// secrets. It must never be shown.
     fn name(&self) -> String {
-        format!("{} {}", self.url, self.token.as_deref().unwrap_or_default())
+        json!([self.url, self.token, self.headers, self.members, self.properties]).to_string()
     }
 
     /// The connection of another process.
@@ -170,7 +171,7 @@ impl RemoteRenewal {
         static KNOWN: PerProcess<SharedSigners> = PerProcess::new();
         let known = KNOWN.get(|| Ok(Arc::default()))?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = format!("{} {:?}", self.name(), self.members);
+        let name = self.name();
         if let Some(signer) = known.get(&name) {
             return Ok(signer.clone());
         }
@@ -231,6 +232,23 @@ mod tests {
             let options = StoreOptions::default().with_own(RENEW_SETTINGS, wrong.to_owned());
             assert_eq!(RemoteRenewal::read(&options, "u").is_ok(), wrong.is_empty(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn each_login_has_a_name() {
+        let first = RemoteRenewal { url: "http://h".to_owned(), ..RemoteRenewal::default() };
+        let pair = |value: &str| texts(&[("k", value)]);
+        let others = [
+            RemoteRenewal { url: "http://i".to_owned(), ..first.clone() },
+            RemoteRenewal { token: Some("t".to_owned()), ..first.clone() },
+            RemoteRenewal { headers: vec![("k".to_owned(), "v".to_owned())], ..first.clone() },
+            RemoteRenewal { members: pair("v"), ..first.clone() },
+            RemoteRenewal { properties: pair("v"), ..first.clone() },
+            RemoteRenewal { properties: pair("w"), ..first.clone() },
+        ];
+        let names: std::collections::BTreeSet<String> =
+            others.iter().chain([&first, &first.clone()]).map(RemoteRenewal::name).collect();
+        assert_eq!(names.len(), 7);
     }
 
     #[test]
