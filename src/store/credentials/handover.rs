@@ -138,7 +138,7 @@ impl RemoteRenewal {
     /// The name under which a process keeps what it makes of this. It has all that decides who asks, so that one login
     /// never serves another. A newer token makes another one, because the older one may have expired. The name has
     /// secrets. It must never be shown.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         json!([self.url, self.token, self.headers, self.members, self.properties]).to_string()
     }
 
@@ -161,9 +161,9 @@ impl RemoteRenewal {
         Ok(ServerConnection { client: Arc::new(HttpClient::new(http, login)), headers: self.headers.clone(), hint })
     }
 
-    /// The source of another process, and its name.
-    pub(super) fn source(&self) -> Result<(String, EndpointSource)> {
-        Ok((self.name(), EndpointSource::of(self.connection()?, &self.url)))
+    /// The source of another process.
+    pub(super) fn source(&self) -> Result<EndpointSource> {
+        Ok(EndpointSource::of(self.connection()?, &self.url))
     }
 
     /// The signer of another process. All stores of the process share it, with its token.
