@@ -169,15 +169,27 @@ impl RemoteRenewal {
     /// The signer of another process. All stores of the process share it, with its token.
     pub(super) fn signer(&self) -> Result<Arc<EndpointSigner>> {
         static KNOWN: PerProcess<SharedSigners> = PerProcess::new();
-        let known = KNOWN.get(|| Ok(Arc::default()))?;
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = KNOWN.get(|| Ok(Arc::default()))?;
         let name = self.name();
-        if let Some(signer) = known.get(&name) {
-            return Ok(signer.clone());
+        let known = all.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some(known) = known {
+            return Ok(known);
         }
-        let signer = Arc::new(EndpointSigner::of(self.connection()?, &self.url, self.members.clone()));
-        known.insert(name, signer.clone());
-        Ok(signer)
+        // The connection may need the user's code, so the lock is free meanwhile.
+        let made = Arc::new(EndpointSigner::of(self.connection()?, &self.url, self.members.clone()));
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        drop_unused(&mut all);
+        Ok(all.entry(name).or_insert(made).clone())
+    }
+}
+
+/// The number of shared objects from which those that no store uses are dropped.
+const MANY: usize = 1000;
+
+/// Keeps the number of shared objects bounded. Each new token makes another one.
+pub(super) fn drop_unused<T>(all: &mut HashMap<String, Arc<T>>) {
+    if all.len() >= MANY {
+        all.retain(|_, shared| Arc::strong_count(shared) > 1);
     }
 }
 
@@ -249,6 +261,17 @@ mod tests {
         let names: std::collections::BTreeSet<String> =
             others.iter().chain([&first, &first.clone()]).map(RemoteRenewal::name).collect();
         assert_eq!(names.len(), 7);
+    }
+
+    #[test]
+    fn unused_objects_are_dropped() {
+        let mut all: HashMap<String, Arc<u32>> = (0..999).map(|n| (n.to_string(), Arc::new(n))).collect();
+        drop_unused(&mut all);
+        assert_eq!(all.len(), 999);
+        let used = all["7"].clone();
+        all.insert("last".to_owned(), Arc::new(999));
+        drop_unused(&mut all);
+        assert_eq!((all.len(), all.get("7")), (1, Some(&used)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::foreign;
 use super::super::options::StoreOptions;
 use super::super::runtime::PerProcess;
-use super::handover::{Handover, RemoteRenewal};
+use super::handover::{Handover, RemoteRenewal, drop_unused};
 use super::lent::{CredentialSource, LentCredentials, PrefixConfig, expiry, prefixes_of};
 use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
 use super::renewal::Renewal;
@@ -177,6 +177,7 @@ pub(super) fn shared(
     }
     let made = make()?;
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    drop_unused(&mut all);
     Ok(all.entry(name.to_owned()).or_insert(made).clone())
 }
 
