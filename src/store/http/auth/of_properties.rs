@@ -96,7 +96,7 @@ pub(crate) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>
 
 /// The values of properties that no error may show.
 pub(crate) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
-    let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.");
+    let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.") || name.starts_with(CUSTOM);
     let values = properties.iter().filter(|(name, value)| is_secret(name) && value.len() > 3);
     values.map(|(_, value)| value.clone()).collect()
 }
@@ -424,6 +424,7 @@ mod tests {
     fn secrets_are_known() {
         let given = properties(&[("credential", "id:secret"), ("uri", "http://h"), ("header.X", "value")]);
         assert_eq!(secrets(&given), ["id:secret", "value"]);
+        assert_eq!(secrets(&properties(&[("auth.custom.phrase", "open sesame")])), ["open sesame"]);
         assert!(is_same(&given, &properties(&[("credential", "id:secret"), ("prefix", "p")])));
         assert!(!is_same(&given, &properties(&[("credential", "other")])));
     }
