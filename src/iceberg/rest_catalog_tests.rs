@@ -485,6 +485,30 @@ fn the_configuration_decides() {
 }
 
 #[test]
+fn a_server_chooses_no_login_of_this_machine() {
+    let fake = FakeCatalog::start();
+    let theirs = json!({
+        "auth.type": "custom",
+        "auth.impl": "subprocess.Popen",
+        "auth.custom.args": "true",
+        "rest.auth.type": "google",
+        "gcp.auth.credentials-path": "/none",
+        "ssl.cabundle": "/none",
+        "rest.client.proxy.hostname": "h",
+        "py-io-impl": "m.C",
+        "frazil.executors-may-renew": "true",
+        "header.X-Theirs": "1",
+    });
+    fake.state.lock().unwrap().config = json!({"defaults": theirs, "overrides": theirs});
+    let catalog = IcebergCatalog::open("c", fake.properties()).unwrap();
+    catalog.list_tables(&["a".to_owned()]).unwrap();
+    let seen = fake.server.seen();
+    let last = seen.last().unwrap();
+    assert_eq!(last.headers["x-theirs"], "1");
+    assert!(seen.iter().all(|request| !request.headers.contains_key("authorization")));
+}
+
+#[test]
 fn an_unknown_warehouse_is_named() {
     let fake = FakeCatalog::start();
     fake.fail("GET /v1/config", false, TestAnswer::error(404, "NoSuchWarehouseException", "no wh"));

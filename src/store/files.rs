@@ -12,7 +12,8 @@ use crate::parallel;
 /// The number of simultaneous calls that is useful for a remote store.
 const REMOTE_CALLS: usize = 16;
 
-/// The most whole files that are on their way at once. Each one is a connection.
+/// The most whole files that are on their way at once, or have arrived and wait for their reader. Each one may need a
+/// connection.
 const MOST_AHEAD: usize = 128;
 
 /// The most bytes of them. One file may have more.

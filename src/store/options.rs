@@ -119,6 +119,19 @@ const DOTTED: [(&str, Service, Means); 72] = [
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
+/// Options that choose a login of this machine: a profile, or a file with a credential. A server can't give them.
+const OF_USER: [&str; 3] = ["s3.profile-name", "client.profile-name", "gcs.credentials.file"];
+
+/// Parts of plain names of such options.
+const PARTS_OF_USER: [&str; 6] = [
+    "token_file",
+    "service_account_path",
+    "application_credentials",
+    "credentials_full_uri",
+    "credentials_relative_uri",
+    "azure_cli",
+];
+
 /// Options of remote signing. A REST catalog's server decides about it.
 const SIGNING: [&str; 4] = ["s3.remote-signing-enabled", "s3.signer", "s3.signer.uri", "s3.signer.endpoint"];
 
@@ -174,11 +187,11 @@ impl StoreOptions {
     }
 
     /// The storage options among what a server sends. Names that are unknown or not supported are ignored, because a
-    /// server speaks to all clients.
+    /// server speaks to all clients. So are names that choose a login of this machine.
     pub fn of_server(properties: &BTreeMap<String, String>) -> StoreOptions {
         let known = |name: &str| match dotted(name) {
-            Some((_, means)) => means != Unsupported,
-            None => name.contains('_') && is_plain(name),
+            Some((_, means)) => means != Unsupported && !OF_USER.contains(&name),
+            None => name.contains('_') && is_plain(name) && !is_login_of_machine(name),
         };
         let lower = properties.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
         StoreOptions(lower.filter(|(name, _)| known(name)).collect())
@@ -416,6 +429,12 @@ fn knows(service: Service, name: &str) -> bool {
     }
 }
 
+/// Whether a plain name chooses a login of this machine.
+fn is_login_of_machine(name: &str) -> bool {
+    let is_file = matches!(name, "google_service_account" | "service_account");
+    is_file || PARTS_OF_USER.iter().any(|part| name.contains(part))
+}
+
 fn is_plain(name: &str) -> bool {
     OWN.contains(&name) || Service::ALL.into_iter().any(|service| knows(service, name))
 }
@@ -482,6 +501,14 @@ mod tests {
             ("client.region", "eu-west-1"),
             ("py-io-impl", "x"),
             ("frazil.credentials.renew-url", "http://x"),
+            // These choose a login of this machine.
+            ("client.profile-name", "p"),
+            ("gcs.credentials.file", "/f"),
+            ("google_service_account", "/f"),
+            ("google_application_credentials", "/f"),
+            ("aws_web_identity_token_file", "/f"),
+            ("azure_federated_token_file", "/f"),
+            ("azure_use_azure_cli", "true"),
         ];
         let sent = sent.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let names: Vec<String> = StoreOptions::of_server(&sent).0.into_keys().collect();

@@ -84,10 +84,11 @@ def test_what_the_server_is_asked(server: RestServer, table: fz.Table) -> None:
     table.scan(since=first).to_arrow()
     table.scan(select=["id"]).limit(3).to_arrow()
     bodies = [request.body for request in asked(server, "planTableScan")]
-    common = {"case-sensitive": True, "use-snapshot-schema": False, "select": ["id"]}
+    common = {"case-sensitive": True, "use-snapshot-schema": True, "select": ["id"]}
     filter = {"type": "gt", "term": "id", "value": 2}
     assert bodies[0] == {**common, "snapshot-id": newest, "filter": filter}
-    assert bodies[1] == {**common, "start-snapshot-id": first, "end-snapshot-id": newest}
+    appended = {"start-snapshot-id": first, "end-snapshot-id": newest}
+    assert bodies[1] == {**common, "use-snapshot-schema": False, **appended}
     assert bodies[2] == {**common, "snapshot-id": newest}
     assert all("vended-credentials" in r.headers["x-iceberg-access-delegation"] for r in asked(server, "planTableScan"))
 

@@ -53,12 +53,18 @@ impl PlannedScan<'_> {
     pub(crate) fn served(&self) -> Result<Option<BegunPlan>> {
         let Some((planner, files)) = self.asked_planner()? else { return Ok(None) };
         let (began, input) = (Instant::now(), &self.input);
-        let columns = leaves(&input.schema, &self.read_columns());
+        let metadata = &input.metadata;
+        let current = metadata.schema()?;
+        let of_snapshot = input.snapshot.as_ref().map_or(Ok(current), |s| metadata.schema_of_snapshot(s))?;
+        let schemas = [of_snapshot.clone(), current.clone()];
+        let mut columns = leaves(&input.schema, &self.read_columns());
+        // Under another name, a server would find another column, or none.
+        columns.retain(|(id, name)| schemas.iter().all(|schema| schema.name_of(*id).as_ref() == Some(name)));
         let select: Vec<String> = columns.into_iter().map(|(_, name)| name).collect();
         let pages = planner.plan(&ServedScan {
             files,
             filter: input.filter.clone(),
-            is_of_snapshot_schema: input.schema.id != input.metadata.current_schema_id,
+            schemas,
             metrics: if input.column_metrics { select.clone() } else { Vec::new() },
             select,
         })?;

@@ -95,7 +95,7 @@ impl CredentialSource for EndpointSource {
         // A process with the catalog's credential gets a new token at any time.
         self.server.hint.as_ref()?;
         let (renewed, _) = self.server.client.authorizer()?.life()?;
-        Some(renewed + A_MOMENT)
+        Some(if renewed.is_zero() { renewed } else { renewed + A_MOMENT })
     }
 }
 

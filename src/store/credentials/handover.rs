@@ -135,10 +135,11 @@ impl RemoteRenewal {
         })
     }
 
-    /// The name under which a process keeps what it makes of this. A newer token makes another one, because the older
-    /// one may have expired.
-    fn name(&self) -> String {
-        format!("{} {}", self.url, self.token.as_deref().unwrap_or_default())
+    /// The name under which a process keeps what it makes of this. It has all that decides who asks, so that one login
+    /// never serves another. A newer token makes another one, because the older one may have expired. The name has
+    /// secrets. It must never be shown.
+    pub(super) fn name(&self) -> String {
+        json!([self.url, self.token, self.headers, self.members, self.properties]).to_string()
     }
 
     /// The connection of another process.
@@ -160,23 +161,35 @@ impl RemoteRenewal {
         Ok(ServerConnection { client: Arc::new(HttpClient::new(http, login)), headers: self.headers.clone(), hint })
     }
 
-    /// The source of another process, and its name.
-    pub(super) fn source(&self) -> Result<(String, EndpointSource)> {
-        Ok((self.name(), EndpointSource::of(self.connection()?, &self.url)))
+    /// The source of another process.
+    pub(super) fn source(&self) -> Result<EndpointSource> {
+        Ok(EndpointSource::of(self.connection()?, &self.url))
     }
 
     /// The signer of another process. All stores of the process share it, with its token.
     pub(super) fn signer(&self) -> Result<Arc<EndpointSigner>> {
         static KNOWN: PerProcess<SharedSigners> = PerProcess::new();
-        let known = KNOWN.get(|| Ok(Arc::default()))?;
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = format!("{} {:?}", self.name(), self.members);
-        if let Some(signer) = known.get(&name) {
-            return Ok(signer.clone());
+        let all = KNOWN.get(|| Ok(Arc::default()))?;
+        let name = self.name();
+        let known = all.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some(known) = known {
+            return Ok(known);
         }
-        let signer = Arc::new(EndpointSigner::of(self.connection()?, &self.url, self.members.clone()));
-        known.insert(name, signer.clone());
-        Ok(signer)
+        // The connection may need the user's code, so the lock is free meanwhile.
+        let made = Arc::new(EndpointSigner::of(self.connection()?, &self.url, self.members.clone()));
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        drop_unused(&mut all);
+        Ok(all.entry(name).or_insert(made).clone())
+    }
+}
+
+/// The number of shared objects from which those that no store uses are dropped.
+const MANY: usize = 1000;
+
+/// Keeps the number of shared objects bounded. Each new token makes another one.
+pub(super) fn drop_unused<T>(all: &mut HashMap<String, Arc<T>>) {
+    if all.len() >= MANY {
+        all.retain(|_, shared| Arc::strong_count(shared) > 1);
     }
 }
 
@@ -231,6 +244,34 @@ mod tests {
             let options = StoreOptions::default().with_own(RENEW_SETTINGS, wrong.to_owned());
             assert_eq!(RemoteRenewal::read(&options, "u").is_ok(), wrong.is_empty(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn each_login_has_a_name() {
+        let first = RemoteRenewal { url: "http://h".to_owned(), ..RemoteRenewal::default() };
+        let pair = |value: &str| texts(&[("k", value)]);
+        let others = [
+            RemoteRenewal { url: "http://i".to_owned(), ..first.clone() },
+            RemoteRenewal { token: Some("t".to_owned()), ..first.clone() },
+            RemoteRenewal { headers: vec![("k".to_owned(), "v".to_owned())], ..first.clone() },
+            RemoteRenewal { members: pair("v"), ..first.clone() },
+            RemoteRenewal { properties: pair("v"), ..first.clone() },
+            RemoteRenewal { properties: pair("w"), ..first.clone() },
+        ];
+        let names: std::collections::BTreeSet<String> =
+            others.iter().chain([&first, &first.clone()]).map(RemoteRenewal::name).collect();
+        assert_eq!(names.len(), 7);
+    }
+
+    #[test]
+    fn unused_objects_are_dropped() {
+        let mut all: HashMap<String, Arc<u32>> = (0..999).map(|n| (n.to_string(), Arc::new(n))).collect();
+        drop_unused(&mut all);
+        assert_eq!(all.len(), 999);
+        let used = all["7"].clone();
+        all.insert("last".to_owned(), Arc::new(999));
+        drop_unused(&mut all);
+        assert_eq!((all.len(), all.get("7")), (1, Some(&used)));
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub trait CredentialSource: Send + Sync + std::fmt::Debug {
     /// Those of whoever lends them, without secrets.
     fn load(&self) -> Result<LentCredentials>;
 
-    /// In which time it must be asked again, whatever the credentials say: its own token would expire otherwise.
+    /// In which time it must be asked again, whatever the credentials say: its own token would expire otherwise. Zero
+    /// means that the token is old already.
     fn must_be_asked_in(&self) -> Option<Duration> {
         None
     }

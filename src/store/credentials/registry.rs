@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::foreign;
 use super::super::options::StoreOptions;
 use super::super::runtime::PerProcess;
-use super::handover::{Handover, RemoteRenewal};
+use super::handover::{Handover, RemoteRenewal, drop_unused};
 use super::lent::{CredentialSource, LentCredentials, PrefixConfig, expiry, prefixes_of};
 use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
 use super::renewal::Renewal;
@@ -145,42 +145,40 @@ pub(crate) fn signer(options: &StoreOptions) -> Result<Option<Arc<dyn RequestSig
 /// `InvalidInput` for options that nobody wrote; errors of the user's provider.
 pub(crate) fn live(options: &StoreOptions) -> Result<Option<Arc<Renewal>>> {
     let first = first(options)?;
-    let (name, source): (String, Option<Arc<dyn CredentialSource>>) = if let Some(text) = options.own(PROVIDER) {
-        let known = renewals()?.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
-        match known {
-            Some(known) => return Ok(Some(known)),
-            None => (text.to_owned(), Some(foreign::makers()?.source(text)?)),
-        }
+    if let Some(text) = options.own(PROVIDER) {
+        // What the options have is not the provider's.
+        shared(text, None, || Ok(Arc::new(Renewal::new(first, Some(foreign::makers()?.source(text)?))))).map(Some)
     } else if let Some((name, source)) = options.own(SOURCE).and_then(|name| Some((name, SOURCES.get(name)?))) {
-        (name.to_owned(), Some(source))
+        shared(name, first.clone(), || Ok(Arc::new(Renewal::new(first, Some(source))))).map(Some)
     } else if let Some(url) = options.own(RENEW_URL) {
-        let (name, source) = RemoteRenewal::read(options, url)?.source()?;
-        (name, Some(Arc::new(source)))
+        let remote = RemoteRenewal::read(options, url)?;
+        shared(&remote.name(), first.clone(), || Ok(Arc::new(Renewal::new(first, Some(Arc::new(remote.source()?))))))
+            .map(Some)
     } else {
         let expires = first.as_ref().is_some_and(|first| first.expires_at_ms().is_some());
-        return Ok(expires.then(|| Arc::new(Renewal::new(first, None))));
-    };
-    shared(&name, first, source).map(Some)
+        Ok(expires.then(|| Arc::new(Renewal::new(first, None))))
+    }
 }
 
-/// The renewal of this name in this process.
+/// The renewal of this name in this process. `newer` are credentials that a known one may lack. `make` makes a new one.
 pub(super) fn shared(
     name: &str,
-    first: Option<LentCredentials>,
-    source: Option<Arc<dyn CredentialSource>>,
+    newer: Option<LentCredentials>,
+    make: impl FnOnce() -> Result<Arc<Renewal>>,
 ) -> Result<Arc<Renewal>> {
     let all = renewals()?;
-    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.get(name) {
-        // A task may bring newer credentials.
-        if let Some(first) = first {
-            known.offer(first);
+    // Whoever asks a source or the user's code may wait, so the lock is free meanwhile.
+    let known = all.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+    if let Some(known) = known {
+        if let Some(newer) = newer {
+            known.offer(newer);
         }
-        return Ok(known.clone());
+        return Ok(known);
     }
-    let renewal = Arc::new(Renewal::new(first, source));
-    all.insert(name.to_owned(), renewal.clone());
-    Ok(renewal)
+    let made = make()?;
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    drop_unused(&mut all);
+    Ok(all.entry(name.to_owned()).or_insert(made).clone())
 }
 
 fn renewals() -> Result<SharedRenewals> {

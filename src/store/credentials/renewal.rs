@@ -49,20 +49,27 @@ impl Held {
         Held { lent: Arc::new(lent), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
     }
 
-    /// Renewed early enough for the source, too.
-    fn in_time_for(mut self, source: Option<&Arc<dyn CredentialSource>>) -> Held {
-        if let Some(wait) = source.and_then(|source| source.must_be_asked_in()) {
-            let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-            self.renew_at_ms = self.renew_at_ms.min(now_ms().saturating_add(wait));
+    /// Renewed early enough for the source, too. May wait for the source's token, so nothing must be locked.
+    fn in_time_for(self, source: Option<&Arc<dyn CredentialSource>>) -> Held {
+        match wait_of(source) {
+            Some(wait) => Held { renew_at_ms: self.renew_at_ms.min(now_ms().saturating_add(wait)), ..self },
+            None => self,
         }
-        self
     }
 
-    /// Credentials that the source gave just now.
+    /// Credentials that the source gave just now. A source whose token is still old did not get another one. It is not
+    /// asked again until the credentials need it.
     fn renewed(lent: LentCredentials, source: &Arc<dyn CredentialSource>) -> Held {
-        let held = Held::new(lent).in_time_for(Some(source));
-        Held { renew_at_ms: held.renew_at_ms.max(now_ms() + LEAST_MS), ..held }
+        let (held, wait) = (Held::new(lent), wait_of(Some(source)).filter(|wait| *wait > 0));
+        let asked_at = wait.map_or(i64::MAX, |wait| now_ms().saturating_add(wait));
+        Held { renew_at_ms: held.renew_at_ms.min(asked_at).max(now_ms() + LEAST_MS), ..held }
     }
+}
+
+/// In how many milliseconds a source must be asked again.
+fn wait_of(source: Option<&Arc<dyn CredentialSource>>) -> Option<i64> {
+    let wait = source?.must_be_asked_in()?;
+    Some(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl std::fmt::Debug for Renewal {
@@ -80,8 +87,8 @@ impl Renewal {
 
     /// Takes over credentials that somebody else renewed, if they are valid for longer.
     pub(super) fn offer(&self, others: LentCredentials) {
-        let mut held = locked(&self.held);
         let offered = Held::new(others).in_time_for(self.source.as_ref());
+        let mut held = locked(&self.held);
         if held.as_ref().is_none_or(|held| held.expires_at_ms < offered.expires_at_ms) {
             *held = Some(offered);
         }
@@ -178,6 +185,7 @@ mod tests {
         life_ms: i64,
         fails: std::sync::atomic::AtomicBool,
         slow_ms: u64,
+        token_ms: Option<u64>,
     }
 
     fn lent(token: &str, life_ms: i64) -> LentCredentials {
@@ -196,6 +204,10 @@ mod tests {
                 true => Err(Error::denied("no more").hint("Ask again")),
                 false => Ok(lent(&format!("token-{n}"), self.life_ms)),
             }
+        }
+
+        fn must_be_asked_in(&self) -> Option<std::time::Duration> {
+            self.token_ms.map(std::time::Duration::from_millis)
         }
     }
 
@@ -222,6 +234,21 @@ mod tests {
         assert_eq!(token(&renewal), "token-1");
         assert_eq!((renewal.count(), lender.asked.load(Ordering::Relaxed)), (1, 1));
         assert_eq!(renewal.secrets(), ["token-1"]);
+    }
+
+    #[test]
+    fn an_old_token_makes_no_storm() {
+        let asked = |token_ms| {
+            let lender = Arc::new(Lender { life_ms: 60_000, token_ms: Some(token_ms), ..Lender::default() });
+            let renewal = Renewal::new(Some(lent("first", 60_000)), Some(lender));
+            for _ in 0..3 {
+                pause(150);
+                token(&renewal);
+            }
+            renewal.count()
+        };
+        // The source is asked once, in case that its token can be renewed.
+        assert_eq!([asked(0), asked(50), asked(120), asked(10_000)], [1, 3, 3, 0]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::store::credentials::{
     CarriedLogin, CredentialSource, EndpointSigner, EndpointSource, Handover, Lending, LentCredentials, RemoteRenewal,
     hand_over_by, lend, sign_by,
 };
+use crate::store::http::pairs;
 
 /// Where the credentials are renewed, and whether they may be.
 const RENEWED_AT: &str = "client.refresh-credentials-endpoint";
@@ -110,7 +111,7 @@ pub(super) fn table_options(
         return Ok(storage.replaced_by(StoreOptions::of_server(&table.config)));
     }
     let (source, elsewhere): (Arc<dyn CredentialSource>, Option<RemoteRenewal>) =
-        match renewed_at(server, ident, table)? {
+        match renewed_at(server, ident, &table.config, None)? {
             Some(url) => {
                 let (client, headers) = server.connection();
                 let source = EndpointSource::new(client, url.clone(), headers);
@@ -124,16 +125,30 @@ pub(super) fn table_options(
     Ok(lend(storage, &table.metadata.location, Lending { name, lent: lent(table), source, elsewhere }))
 }
 
-/// The URL that renews the credentials of a table. `None` if another load does.
-fn renewed_at(server: &RestServer, ident: &TableIdent, table: &DescribedTable) -> Result<Option<String>> {
-    let text = |key: &str| table.config.get(key).filter(|value| !value.is_empty());
+/// The URL that renews the credentials of a table or of one of its plans, by the server's `config` of the table. `None`
+/// if another load does.
+///
+/// # Errors
+/// `InvalidInput` for a table whose name the server can't take.
+pub(super) fn renewed_at(
+    server: &RestServer,
+    ident: &TableIdent,
+    config: &BTreeMap<String, String>,
+    plan_id: Option<&str>,
+) -> Result<Option<String>> {
+    let text = |key: &str| config.get(key).filter(|value| !value.is_empty());
+    let query: Vec<(&str, &str)> = plan_id.map(|id| ("planId", id)).into_iter().collect();
     if text(IS_RENEWED).is_some_and(|value| value.eq_ignore_ascii_case("false")) {
         return Ok(None);
     }
     match text(RENEWED_AT) {
-        Some(path) => Ok(Some(server.url_of(path))),
+        Some(path) if query.is_empty() => Ok(Some(server.url_of(path))),
+        Some(path) => {
+            let (url, sign) = (server.url_of(path), if path.contains('?') { '&' } else { '?' });
+            Ok(Some(format!("{url}{sign}{}", pairs(&query))))
+        }
         None if server.has(Endpoint::LoadCredentials) => {
-            let request = server.request(Endpoint::LoadCredentials, RouteTarget::Table(ident), &[]);
+            let request = server.request(Endpoint::LoadCredentials, RouteTarget::Table(ident), &query);
             Ok(Some(request.with("table", ident)?.url))
         }
         None => Ok(None),

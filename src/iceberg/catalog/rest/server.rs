@@ -13,6 +13,7 @@ use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
 use crate::store::credentials::{CarriedLogin, RemoteRenewal, carried_properties};
+use crate::store::http::auth;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
 use crate::types::temporal::now_ms;
@@ -26,7 +27,7 @@ const DELEGATION: &str = "X-Iceberg-Access-Delegation";
 /// The property of a catalog whose server takes commits with at most one new snapshot.
 const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
 
-/// The configuration that a server tells.
+/// The configuration that a server tells, without properties that only the user gives.
 pub(super) struct ServerConfig {
     defaults: BTreeMap<String, String>,
     overrides: BTreeMap<String, String>,
@@ -37,7 +38,7 @@ pub(super) struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Reads the answer of `GET /v1/config`.
+    /// Reads the answer of `GET /v1/config`. Properties that only the user gives are ignored.
     ///
     /// # Errors
     /// `CorruptTable` for an answer that is not a configuration.
@@ -48,9 +49,14 @@ impl ServerConfig {
             list.into_iter().map(|json| json.as_str().map(str::to_owned)).collect()
         });
         let listed = listed.map(|list| list.ok_or(not_a_list)).transpose()?;
+        let mut allowed = |key| -> Result<BTreeMap<String, String>> {
+            let mut told = m.texts(key)?;
+            told.retain(|name, _| !auth::is_of_user(name));
+            Ok(told)
+        };
         Ok(ServerConfig {
-            defaults: m.texts("defaults")?,
-            overrides: m.texts("overrides")?,
+            defaults: allowed("defaults")?,
+            overrides: allowed("overrides")?,
             endpoints: listed,
             recognises_repetitions: m.take("idempotency-key-lifetime").is_some(),
         })

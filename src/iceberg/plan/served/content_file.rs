@@ -86,7 +86,8 @@ impl ServedFile {
     /// by the field's id or name, and leaves out nulls.
     ///
     /// # Errors
-    /// `CorruptTable` for a partition of another form, another length or other types.
+    /// `CorruptTable` for a partition of another form, another length or other types, and for fields that the spec does
+    /// not have.
     pub(super) fn tuple(&self, spec: &PartitionSpec, types: &[PrimitiveType]) -> Result<Vec<Option<Value>>> {
         let fields = spec.fields.iter().zip(types);
         let wrong = |problem: String| {
@@ -107,6 +108,12 @@ impl ServedFile {
             }
             Some(Json::Array(values)) => Err(wrong(format!("has {} values, not {}", values.len(), spec.fields.len()))),
             Some(Json::Object(values)) => {
+                let is_known =
+                    |key: &str| spec.fields.iter().any(|field| key == field.name || key == field.field_id.to_string());
+                // Its value would be read as null, and a filter would drop the file.
+                if let Some(key) = values.keys().find(|key| !is_known(key)) {
+                    return Err(wrong(format!("has a value for '{key}', which is no field of the partition spec")));
+                }
                 let of = |id: FieldId, name: &str| values.get(&id.to_string()).or_else(|| values.get(name));
                 fields
                     .map(|(field, ty)| of(field.field_id, &field.name).map_or(Ok(None), |json| value(json, ty)))
@@ -148,4 +155,35 @@ fn pairs<T>(m: &mut OwnedMembers, key: &str, value: fn(&Json) -> Option<T>) -> R
         pairs.collect::<Option<FieldMap<T>>>().filter(|_| keys.len() == values.len())
     };
     read().map(Some).ok_or_else(|| m.error(key, "is not a pair of lists, keys and values"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::types::{PartitionField, Transform};
+
+    #[test]
+    fn a_partition_names_its_fields() {
+        let field = |field_id, name: &str| PartitionField {
+            source_id: 1,
+            field_id,
+            name: name.to_owned(),
+            transform: Transform::Identity,
+        };
+        let spec = PartitionSpec { id: 3, fields: vec![field(1000, "a"), field(1001, "b")] };
+        let tuple = |partition: Json| {
+            let json = json!({"content": "data", "file-path": "f", "file-format": "parquet", "spec-id": 3,
+                "record-count": 1, "file-size-in-bytes": 1, "partition": partition});
+            ServedFile::of(json, false)?.tuple(&spec, &[PrimitiveType::Int, PrimitiveType::Int])
+        };
+        let expected = [Some(Value::Int(7)), None];
+        for same in [json!([7, null]), json!({"1000": 7}), json!({"a": 7}), json!({"a": 7, "1001": null})] {
+            assert_eq!(tuple(same.clone()).unwrap(), expected, "{same}");
+        }
+        let e = tuple(json!({"a": 7, "source": 1})).unwrap_err().to_string();
+        assert!(e.contains("'source'") && e.contains("no field"), "{e}");
+        assert!(tuple(json!([7])).is_err() && tuple(json!("7")).is_err());
+    }
 }

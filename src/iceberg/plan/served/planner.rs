@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::error::Result;
 use crate::expr::BoundPredicate;
+use crate::types::Schema;
 
 /// The files that a server is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,9 +31,9 @@ pub struct ServedScan {
     pub files: ServedFiles,
     /// The filter.
     pub filter: Arc<BoundPredicate>,
-    /// Whether the names are those of the snapshot's schema, not those of the table's current one.
-    pub is_of_snapshot_schema: bool,
-    /// Full names of the columns that are read. Empty means all.
+    /// The schema of the snapshot, and the table's current one. Servers read names by one or the other.
+    pub schemas: [Arc<Schema>; 2],
+    /// Full names of columns that are read, as far as both schemas have them. Empty means all.
     pub select: Vec<String>,
     /// Full names of the columns whose metrics are wanted.
     pub metrics: Vec<String>,

@@ -42,7 +42,7 @@ pub(crate) fn access(options: &StoreOptions) -> Result<AwsAccess> {
     };
     // The name stays in this process. It tells apart all that differs.
     let name = format!("aws {:?} {:?}", source, options.as_map());
-    let renewal = shared(&name, None, Some(Arc::new(source)))?;
+    let renewal = shared(&name, None, || Ok(Arc::new(Renewal::new(None, Some(Arc::new(source))))))?;
     Ok(AwsAccess { renewal: Some(renewal), region })
 }
 

@@ -104,6 +104,10 @@ impl Authorizer for AwsSignatures {
         delegate.renew(&original)
     }
 
+    fn is_of_caller(&self) -> bool {
+        self.delegate.as_ref().is_some_and(|delegate| delegate.is_of_caller())
+    }
+
     fn secrets(&self) -> Vec<String> {
         let own = self.keys.iter().flat_map(|keys| [Some(keys.secret.clone()), keys.token.clone()]).flatten();
         own.chain(self.delegate.iter().flat_map(|d| d.secrets())).filter(|text| text.len() > 3).collect()
@@ -135,6 +139,9 @@ mod tests {
         assert!(value("original-authorization").unwrap().starts_with("Basic "));
         assert_eq!(value("x-amz-security-token"), Some("t0ken"));
         assert!(!format!("{signer:?}").contains("hush"));
+        assert!(!signer.is_of_caller());
+        let provided = super::super::provided::ProvidedHeaders(Arc::new(|| Ok(Vec::new())));
+        assert!(AwsSignatures::new("glue", "r", None, Some(Arc::new(provided))).is_of_caller());
         assert_eq!(signer.secrets().len(), 4);
     }
 }

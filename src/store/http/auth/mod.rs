@@ -19,6 +19,6 @@ mod provided;
 mod traits;
 
 pub(crate) use aws::{AwsKeys, AwsSignatures};
-pub(crate) use of_properties::{authorizer, deciding, is_credential, is_same, of_others, secrets};
+pub(crate) use of_properties::{authorizer, deciding, is_credential, is_of_user, is_same, of_others, secrets};
 pub(crate) use provided::{HeaderProvider, ProvidedHeaders};
 pub(crate) use traits::Authorizer;

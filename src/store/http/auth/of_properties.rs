@@ -35,6 +35,10 @@ const DECIDING: [&str; 14] = [
     "gcp.auth.",
 ];
 
+/// Properties that only the user gives, by their beginnings: which login of this machine proves who asks, which code
+/// runs, and through which connection the server is reached.
+const OF_USER: [&str; 7] = ["rest.auth.", "auth.", "gcp.auth.", "rest.client.proxy.", "ssl.", "py-", "frazil."];
+
 /// Properties that decide how the server is reached.
 const CONNECTING: [&str; 2] = ["rest.client.", "ssl."];
 
@@ -77,6 +81,13 @@ impl<'a> Given<'a> {
     }
 }
 
+/// Whether only the user may give a property. A server that could give it could run code in this process, or get a
+/// login of this machine. Java also decides about the type of authorization before it asks the server.
+pub(crate) fn is_of_user(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    OF_USER.iter().any(|start| name.starts_with(start))
+}
+
 /// Whether two sets of properties ask for the same proof.
 pub(crate) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> bool {
     let decides = |(name, _): &(&String, &String)| DECIDING.iter().any(|start| name.starts_with(start));
@@ -85,7 +96,7 @@ pub(crate) fn is_same(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>
 
 /// The values of properties that no error may show.
 pub(crate) fn secrets(properties: &BTreeMap<String, String>) -> Vec<String> {
-    let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.");
+    let is_secret = |name: &str| is_secret_option(name) || name.starts_with("header.") || name.starts_with(CUSTOM);
     let values = properties.iter().filter(|(name, value)| is_secret(name) && value.len() > 3);
     values.map(|(_, value)| value.clone()).collect()
 }
@@ -339,6 +350,16 @@ mod tests {
     }
 
     #[test]
+    fn the_user_alone_chooses_the_login() {
+        for name in ["auth.impl", "Auth.Type", "rest.auth.type", "gcp.auth.scopes", "ssl.cabundle", "py-catalog-impl"] {
+            assert!(is_of_user(name), "{name}");
+        }
+        for name in ["uri", "prefix", "token", "header.X-A", "rest.sigv4-enabled", "rest.signing-name"] {
+            assert!(!is_of_user(name), "{name}");
+        }
+    }
+
+    #[test]
     fn settings_of_oauth2() {
         let read = |given: &[(&str, &str)]| oauth2(Given(&properties(given)), "http://h/api").unwrap();
         let given = read(&[("credential", "id:se:cret"), ("audience", "a"), ("token-expires-in-ms", "5")]);
@@ -403,6 +424,7 @@ mod tests {
     fn secrets_are_known() {
         let given = properties(&[("credential", "id:secret"), ("uri", "http://h"), ("header.X", "value")]);
         assert_eq!(secrets(&given), ["id:secret", "value"]);
+        assert_eq!(secrets(&properties(&[("auth.custom.phrase", "open sesame")])), ["open sesame"]);
         assert!(is_same(&given, &properties(&[("credential", "id:secret"), ("prefix", "p")])));
         assert!(!is_same(&given, &properties(&[("credential", "other")])));
     }

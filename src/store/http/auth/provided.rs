@@ -56,6 +56,10 @@ impl TokenOfTheMoment {
         TokenOfTheMoment { token: GivenToken(token.to_owned()), next, is_refused: AtomicBool::new(false) }
     }
 
+    fn own(&self) -> Vec<(String, String)> {
+        vec![(AUTHORIZATION.to_owned(), format!("Bearer {}", self.token.0))]
+    }
+
     /// What is used now instead of the token.
     fn next(&self) -> Option<&Arc<dyn Authorizer>> {
         self.next.as_ref().filter(|_| self.is_refused.load(Ordering::Relaxed))
@@ -66,7 +70,7 @@ impl Authorizer for TokenOfTheMoment {
     fn authorize(&self, request: &HttpRequest) -> Result<Vec<(String, String)>> {
         match self.next() {
             Some(next) => next.authorize(request),
-            None => Ok(vec![(AUTHORIZATION.to_owned(), format!("Bearer {}", self.token.0))]),
+            None => Ok(self.own()),
         }
     }
 
@@ -75,11 +79,13 @@ impl Authorizer for TokenOfTheMoment {
     }
 
     fn renew(&self, refused: &[(String, String)]) -> Result<bool> {
-        match (self.is_refused.swap(true, Ordering::Relaxed), &self.next) {
-            (_, None) => Ok(false),
-            (false, Some(_)) => Ok(true),
-            (true, Some(next)) => next.renew(refused),
+        let Some(next) = &self.next else { return Ok(false) };
+        // Another thread may have gone on to the next proof already.
+        if refused == self.own() {
+            self.is_refused.store(true, Ordering::Relaxed);
+            return Ok(true);
         }
+        next.renew(refused)
     }
 
     fn secrets(&self) -> Vec<String> {
@@ -103,10 +109,13 @@ mod tests {
         assert_eq!(header(&alone), "Bearer of-the-moment");
         let followed = TokenOfTheMoment::new("of-the-moment", Some(Arc::new(BasicLogin::new("u", "hush"))));
         assert_eq!(header(&followed), "Bearer of-the-moment");
-        assert!(followed.renew(&[]).unwrap());
+        let own = [(AUTHORIZATION.to_owned(), "Bearer of-the-moment".to_owned())];
+        assert!(followed.renew(&own).unwrap());
         // "u:hush" in Base64.
         assert_eq!(header(&followed), "Basic dTpodXNo");
-        assert!(!followed.renew(&[]).unwrap());
+        // A second thread hears of the refusal later.
+        assert!(followed.renew(&own).unwrap());
+        assert!(!followed.renew(&[(AUTHORIZATION.to_owned(), "Basic dTpodXNo".to_owned())]).unwrap());
         assert!(!format!("{followed:?}").contains("of-the-moment"));
         assert_eq!(followed.secrets()[0], "of-the-moment");
     }

@@ -19,6 +19,9 @@ const AT_ONCE: usize = 4;
 /// The most parts of a plan.
 const MOST_PARTS: usize = 10_000_000;
 
+/// The most bytes of their names.
+const MOST_BYTES: usize = 64 << 20;
+
 /// A finished plan of the server.
 pub(super) struct ServerPlan {
     kept: KeptPlan,
@@ -28,15 +31,18 @@ pub(super) struct ServerPlan {
     parts: VecDeque<String>,
     /// Names of all parts.
     seen: HashSet<String>,
+    /// The bytes of these names.
+    seen_bytes: usize,
 }
 
 impl ServerPlan {
     /// The plan that begins with `first`.
     pub(super) fn new(kept: KeptPlan, first: PlannedTasks, options: Option<BTreeMap<String, String>>) -> ServerPlan {
         let (ready, parts) = (VecDeque::from([first.page]), first.parts.into());
-        let mut plan = ServerPlan { kept, options, ready, parts, seen: HashSet::new() };
+        let mut plan = ServerPlan { kept, options, ready, parts, seen: HashSet::new(), seen_bytes: 0 };
         let seen = &mut plan.seen;
         plan.parts.retain(|name| seen.insert(name.clone()));
+        plan.seen_bytes = plan.seen.iter().map(String::len).sum();
         plan.settle();
         plan
     }
@@ -63,16 +69,19 @@ impl ServerPlan {
                 if !self.seen.insert(name.clone()) {
                     return Err(Error::corrupt("the server's plan names one of its parts (plan-tasks) twice"));
                 }
+                self.seen_bytes = self.seen_bytes.saturating_add(name.len());
                 self.parts.push_back(name);
             }
         }
-        match self.seen.len() > MOST_PARTS {
-            true => Err(Error::corrupt(format!("the server's plan has more than {MOST_PARTS} parts (plan-tasks)"))),
-            false => {
-                self.settle();
-                Ok(())
-            }
+        if self.seen.len() > MOST_PARTS {
+            return Err(Error::corrupt(format!("the server's plan has more than {MOST_PARTS} parts (plan-tasks)")));
         }
+        if self.seen_bytes > MOST_BYTES {
+            let message = format!("the names of the parts (plan-tasks) of the server's plan exceed {MOST_BYTES} bytes");
+            return Err(Error::corrupt(message));
+        }
+        self.settle();
+        Ok(())
     }
 
     fn part(&self, server: &RestServer, name: &str) -> Result<PlannedTasks> {

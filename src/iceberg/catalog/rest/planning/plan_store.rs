@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use super::super::credentials::Reloaded;
-use super::super::endpoints::Endpoint;
-use super::super::names::RouteTarget;
+use super::super::credentials::{Reloaded, renewed_at};
 use super::super::session::SharedSession;
-use crate::error::{Result, ResultExt};
+use crate::error::Result;
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
 use crate::store::credentials::{
@@ -37,16 +35,13 @@ pub(super) fn plan_options(
     let unnamed = || uuid::Uuid::new_v4().to_string();
     let name = format!("{} {ident} {}", session.id, plan_id.map_or_else(unnamed, str::to_owned));
     let login = CarriedLogin::of(&session.given)?;
-    let query: Vec<(&str, &str)> = plan_id.map(|id| ("planId", id)).into_iter().collect();
-    let (source, elsewhere): (Arc<dyn CredentialSource>, _) = match server.has(Endpoint::LoadCredentials) {
-        true => {
-            let request = server.request(Endpoint::LoadCredentials, RouteTarget::Table(ident), &query);
-            let url = request.with("table", ident)?.url;
+    let (source, elsewhere): (Arc<dyn CredentialSource>, _) = match renewed_at(server, ident, config, plan_id)? {
+        Some(url) => {
             let (client, headers) = server.connection();
             let source = EndpointSource::new(client, url.clone(), headers);
             (Arc::new(source), server.elsewhere(url, login)?)
         }
-        false => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
+        None => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
     };
     remember(&name);
     let lent = LentCredentials { config: config.clone(), prefixes };

@@ -1,17 +1,20 @@
 //! What the server is asked.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
 use crate::expr::json::predicate_to_json;
-use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::iceberg::plan::served::planner::{ServedFiles, ServedScan};
 use crate::types::metadata_columns::is_metadata;
-use crate::types::{PrimitiveType, Transform, Value};
+use crate::types::{PrimitiveType, Schema, Transform, Value};
 
 /// The body of a request for a plan. It never has `min-rows-requested`: Java's server then stops after that number of
 /// files, and all their rows may be deleted.
 pub(super) fn body(scan: &ServedScan) -> Json {
-    let mut out = json!({"case-sensitive": true, "use-snapshot-schema": scan.is_of_snapshot_schema});
+    let is_of_snapshot = matches!(scan.files, ServedFiles::Version(_));
+    let mut out = json!({"case-sensitive": true, "use-snapshot-schema": is_of_snapshot});
     match scan.files {
         ServedFiles::Version(id) => out["snapshot-id"] = json!(id),
         ServedFiles::Appended { since, until } => {
@@ -19,7 +22,7 @@ pub(super) fn body(scan: &ServedScan) -> Json {
             out["end-snapshot-id"] = json!(until);
         }
     }
-    let filter = sendable(&scan.filter);
+    let filter = sendable(&scan.filter, &scan.schemas);
     if filter != BoundPredicate::True {
         out["filter"] = predicate_to_json(&filter);
     }
@@ -33,23 +36,28 @@ pub(super) fn body(scan: &ServedScan) -> Json {
 }
 
 /// A filter that every server understands, and that keeps all rows that `filter` keeps. Readers check the whole filter.
-fn sendable(filter: &BoundPredicate) -> BoundPredicate {
+fn sendable(filter: &BoundPredicate, schemas: &[Arc<Schema>]) -> BoundPredicate {
     match filter {
         BoundPredicate::True => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
-        BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(sendable)),
-        BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(sendable)),
-        BoundPredicate::Leaf(leaf) if is_sendable(leaf) => understood(leaf),
+        BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(|part| sendable(part, schemas))),
+        BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(|part| sendable(part, schemas))),
+        BoundPredicate::Leaf(leaf) if is_sendable(leaf, schemas) => understood(leaf),
         BoundPredicate::Leaf(_) => BoundPredicate::True,
     }
 }
 
 /// Whether a server understands a comparison in the same way. It has no metadata columns. Java takes the transform of a
-/// column for the column itself where the table is partitioned by the column.
-fn is_sendable(leaf: &BoundLeaf) -> bool {
+/// column for the column itself where the table is partitioned by the column. Java's server reads names by the schema
+/// of the snapshot even if it is asked for the current one, so both schemas must have the same column.
+fn is_sendable(leaf: &BoundLeaf, schemas: &[Arc<Schema>]) -> bool {
     let term = &leaf.term;
     let Some(source) = term.source_primitive().filter(|_| !is_metadata(term.field_id)) else { return false };
-    let is_column = term.transform == Transform::Identity;
+    let is_same = |schema: &Arc<Schema>| {
+        let path = schema.path(term.field_id);
+        path.and_then(|path| BoundTerm::of_column(&path)).is_some_and(|column| column == *term)
+    };
+    let is_column = term.transform == Transform::Identity && schemas.iter().all(is_same);
     // Java orders uuids in another way.
     let is_uuid = *source == PrimitiveType::Uuid && !leaf.values.is_empty();
     is_column && !is_uuid && leaf.values.iter().all(is_same_everywhere)
@@ -91,14 +99,17 @@ fn after_prefix(prefix: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::expr::{bind, parse};
+    use crate::types::Field;
     use crate::types::metadata_columns::{FILE, metadata_column};
-    use crate::types::{Field, Schema};
 
     fn sent(filter: &str) -> Json {
+        sent_with(filter, |schema| schema.clone())
+    }
+
+    /// What is sent if the table's current schema is another one.
+    fn sent_with(filter: &str, current: fn(&Arc<Schema>) -> Arc<Schema>) -> Json {
         let field = |id, name: &str, ty: PrimitiveType| Field::new(id, name, false, ty);
         let mut fields = vec![
             field(1, "id", PrimitiveType::Long),
@@ -109,12 +120,12 @@ mod tests {
             field(6, "name", PrimitiveType::String),
         ];
         fields.extend(metadata_column(FILE));
-        let schema = Schema::new(0, fields, Vec::new());
+        let schema = Arc::new(Schema::new(0, fields, Vec::new()));
         let filter = bind(&parse(filter).unwrap(), &schema, true).unwrap();
         body(&ServedScan {
             files: ServedFiles::Version(7),
             filter: Arc::new(filter),
-            is_of_snapshot_schema: false,
+            schemas: [schema.clone(), current(&schema)],
             select: vec!["id".to_owned()],
             metrics: Vec::new(),
         })
@@ -122,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_request_has_what_the_server_understands() {
-        let all = json!({"case-sensitive": true, "use-snapshot-schema": false, "snapshot-id": 7, "select": ["id"]});
+        let all = json!({"case-sensitive": true, "use-snapshot-schema": true, "snapshot-id": 7, "select": ["id"]});
         assert_eq!(sent("true"), all);
         let filter = |text: &str| sent(text).get("filter").cloned();
         let id = json!({"type": "gt", "term": "id", "value": 5});
@@ -144,5 +155,23 @@ mod tests {
         assert_eq!(filter("day(ts) < '2024-05-01'"), None);
         let before = json!({"type": "lt", "term": "ts", "value": "2024-05-01T00:00:00"});
         assert_eq!(filter("ts < '2024-05-01T00:00:00'"), Some(before));
+    }
+
+    #[test]
+    fn names_mean_the_same_in_both_schemas() {
+        let changed = |schema: &Arc<Schema>| {
+            let mut fields = schema.fields.to_vec();
+            // The names of two columns are exchanged, one has another type, and one can't be null.
+            (fields[0].name, fields[5].name) = ("name".to_owned(), "id".to_owned());
+            fields[1].ty = PrimitiveType::Float.into();
+            fields[3].required = true;
+            Arc::new(Schema::new(1, fields, Vec::new()))
+        };
+        let filter = |text: &str| sent_with(text, changed).get("filter").cloned();
+        let before = json!({"type": "lt", "term": "ts", "value": "2024-05-01T00:00:00"});
+        assert_eq!(filter("ts < '2024-05-01T00:00:00' and id > 5 and name = 'a' and score > 1.5"), Some(before));
+        for other in ["id > 5", "name = 'a'", "score > 1.5", "key is null", "raw is null or id = 1"] {
+            assert_eq!(filter(other), None, "{other}");
+        }
     }
 }

@@ -61,7 +61,7 @@ impl RestPlanner {
             PlanState::Failed(_) | PlanState::Cancelled => None,
         };
         let (session, ident) = (self.session.clone(), self.ident.clone());
-        let mut kept = KeptPlan { session, ident, plan_id, is_finished: false };
+        let mut kept = KeptPlan::new(session, ident, plan_id);
         let (part, credentials) = match state {
             PlanState::Submitted { .. } => self.waited(server, &mut kept)?,
             PlanState::Completed { part, credentials, .. } => (part, credentials),

@@ -30,6 +30,15 @@ pub(super) fn hidden(filter: &BoundPredicate, now: i64) -> BoundPredicate {
     }
 }
 
+/// The number of literals in a filter.
+pub(super) fn literals(filter: &BoundPredicate) -> usize {
+    match filter {
+        BoundPredicate::True | BoundPredicate::False => 0,
+        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().map(literals).sum(),
+        BoundPredicate::Leaf(leaf) => leaf.values.len(),
+    }
+}
+
 fn described(value: &Value, ty: &PrimitiveType, now: i64) -> String {
     use PrimitiveType as P;
     match (value, ty) {
@@ -47,7 +56,7 @@ fn described(value: &Value, ty: &PrimitiveType, now: i64) -> String {
 }
 
 fn of_number(number: f64, kind: &str) -> String {
-    let digits = if number == 0.0 { 1 } else { number.abs().log10() as i32 + 1 };
+    let digits = if number == 0.0 { 1 } else { (number.abs().log10() as i32).saturating_add(1) };
     format!("({digits}-digit-{kind})")
 }
 
@@ -116,6 +125,7 @@ mod tests {
         assert_eq!(of(Value::Long(-345), PrimitiveType::Long), "(3-digit-int)");
         assert_eq!(of(Value::Long(0), PrimitiveType::Long), "(1-digit-int)");
         assert_eq!(of(Value::Double(12.25), PrimitiveType::Double), "(2-digit-float)");
+        assert_eq!(of(Value::Double(f64::INFINITY), PrimitiveType::Double), "(2147483647-digit-float)");
         assert_eq!(text("string_0"), "(hash-14128790)");
         assert_eq!(text("aaa"), "(hash-34d05fb7)");
         assert_eq!(text("2022-04-29"), "(date)");

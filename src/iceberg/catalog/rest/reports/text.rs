@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::hidden::hidden;
+use super::hidden::{hidden, literals};
 use crate::expr::json::predicate_to_json;
 use crate::iceberg::catalog::reports::{CommitReport, MetricsReport, ScanReport};
 use crate::iceberg::plan::planned::PlanCounters;
@@ -44,6 +44,14 @@ const SIZES: [(&str, &str); 3] = [
     ("removed-files-size-bytes", "removed-files-size"),
     ("total-files-size-bytes", "total-files-size"),
 ];
+
+/// The most literals in the filter of a report.
+const MOST_LITERALS: usize = 1000;
+
+/// Whether a report is too long to be sent.
+pub(super) fn is_too_long(report: &MetricsReport) -> bool {
+    matches!(report, MetricsReport::Scan(scan) if literals(&scan.filter) > MOST_LITERALS)
+}
 
 /// The body of a request with a report. `now_micros` is the time, in microseconds since the epoch.
 pub(super) fn report_json(report: &MetricsReport, table: &str, now_micros: i64) -> Json {
@@ -133,8 +141,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::expr::BoundPredicate;
+    use crate::expr::{BoundPredicate, bind, parse};
     use crate::format::manifest_count::ManifestCount;
+    use crate::types::{Field, PrimitiveType, Schema};
 
     #[test]
     fn a_scan_is_reported() {
@@ -167,6 +176,23 @@ mod tests {
         assert_eq!(json["metrics"]["total-file-size-in-bytes"], json!({"unit": "bytes", "value": 900}));
         let duration = json!({"count": 1, "time-unit": "nanoseconds", "total-duration": 1_500_000});
         assert_eq!(json["metrics"]["total-planning-duration"], duration);
+    }
+
+    #[test]
+    fn a_long_filter_is_not_reported() {
+        let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], Vec::new());
+        let is_too_long = |count: usize| {
+            let values = (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+            let filter = bind(&parse(&format!("id in ({values})")).unwrap(), &schema, true).unwrap();
+            is_too_long(&MetricsReport::Scan(Box::new(ScanReport {
+                snapshot_id: 7,
+                schema_id: 0,
+                filter: Arc::new(filter),
+                columns: Vec::new(),
+                counters: PlanCounters::default(),
+            })))
+        };
+        assert!(!is_too_long(1000) && is_too_long(1001));
     }
 
     #[test]
