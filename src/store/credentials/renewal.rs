@@ -219,6 +219,17 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(ms));
     }
 
+    /// As after a time in which the credentials must be renewed.
+    fn age(renewal: &Renewal) {
+        locked(&renewal.held).as_mut().unwrap().renew_at_ms = 0;
+    }
+
+    /// As after the life of the credentials.
+    fn expire(renewal: &Renewal) {
+        age(renewal);
+        locked(&renewal.held).as_mut().unwrap().expires_at_ms = 0;
+    }
+
     #[test]
     fn credentials_are_renewed_before_they_expire() {
         // Five minutes early, or a tenth of their life.
@@ -226,10 +237,10 @@ mod tests {
             let held = Held::new(lent("t", life));
             assert!((held.expires_at_ms - held.renew_at_ms - early).abs() <= 5, "{life}");
         }
-        let lender = Arc::new(Lender { life_ms: 1000, ..Lender::default() });
-        let renewal = Renewal::new(Some(lent("first", 1000)), Some(lender.clone()));
+        let lender = Arc::new(Lender { life_ms: 60_000, ..Lender::default() });
+        let renewal = Renewal::new(Some(lent("first", 60_000)), Some(lender.clone()));
         assert_eq!(token(&renewal), "first");
-        pause(920);
+        age(&renewal);
         assert_eq!(token(&renewal), "token-1");
         assert_eq!(token(&renewal), "token-1");
         assert_eq!((renewal.count(), lender.asked.load(Ordering::Relaxed)), (1, 1));
@@ -262,26 +273,29 @@ mod tests {
         });
         assert_eq!(renewal.count(), 1);
         // While the old ones are valid, nobody waits for the new ones.
-        let renewal = Renewal::new(Some(lent("old", 1000)), Some(lender));
-        pause(905);
+        let lender = Arc::new(Lender { life_ms: 60_000, slow_ms: 1000, ..Lender::default() });
+        let renewal = Renewal::new(Some(lent("old", 60_000)), Some(lender.clone()));
+        age(&renewal);
         std::thread::scope(|s| {
             let asking = s.spawn(|| token(&renewal));
-            pause(30);
+            while lender.asked.load(Ordering::Relaxed) == 0 {
+                pause(1);
+            }
             assert_eq!(token(&renewal), "old");
-            assert_eq!(asking.join().unwrap(), "token-2");
+            assert_eq!(asking.join().unwrap(), "token-1");
         });
     }
 
     #[test]
     fn a_failed_renewal_keeps_what_is_valid() {
-        let lender = Arc::new(Lender { life_ms: 1000, fails: true.into(), ..Lender::default() });
-        let renewal = Renewal::new(Some(lent("old", 1000)), Some(lender.clone()));
-        pause(905);
+        let lender = Arc::new(Lender { life_ms: 60_000, fails: true.into(), ..Lender::default() });
+        let renewal = Renewal::new(Some(lent("old", 60_000)), Some(lender.clone()));
+        age(&renewal);
         assert_eq!(token(&renewal), "old");
         assert_eq!(token(&renewal), "old");
         // A server that fails is not asked again at once.
         assert_eq!(renewal.count(), 1);
-        pause(100);
+        expire(&renewal);
         let e = renewal.current().unwrap_err();
         assert_eq!((e.kind(), e.hint_text()), (ErrorKind::PermissionDenied, Some("Ask again")));
         lender.fails.store(false, Ordering::Relaxed);
@@ -290,11 +304,11 @@ mod tests {
 
     #[test]
     fn without_a_source_they_expire() {
-        let renewal = Renewal::new(Some(lent("old", 200)), None);
+        let renewal = Renewal::new(Some(lent("old", 60_000)), None);
         assert_eq!(token(&renewal), "old");
-        renewal.offer(lent("shorter", 100));
+        renewal.offer(lent("shorter", 30_000));
         assert_eq!(token(&renewal), "old");
-        pause(210);
+        expire(&renewal);
         let e = renewal.current().unwrap_err();
         assert!(e.message().contains("expired") && e.hint_text().unwrap().contains(EXECUTORS_MAY_RENEW));
         renewal.offer(lent("new", 5000));
