@@ -124,13 +124,16 @@ def test_a_report_that_fails_is_nobodys_concern(server: RestServer, catalog: fz.
     for value in range(12):
         table = table.append(one(value))
     assert table.scan().count() == 12
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_refused_report_is_not_repeated(server: RestServer, catalog: fz.Catalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     server.service.faults.change("reportMetrics", lambda _: Answer(503, None, {}), times=10)
     table.append(one(1))
+    end = time.monotonic() + 30
+    while "reportMetrics" not in server.counts() and time.monotonic() < end:
+        time.sleep(0.05)
     time.sleep(0.5)
     assert server.counts()["reportMetrics"] == 1
 
