@@ -12,7 +12,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 use reqwest::Url;
 
 use super::credentials::aws::{self, AwsAccess};
-use super::credentials::provider::{LentAwsKeys, LentAzureKey, LentGoogleToken, LentProvider};
+use super::credentials::provider::{TemporaryAwsKeys, TemporaryAzureKey, TemporaryGoogleToken, TemporaryProvider};
 use super::credentials::{Renewal, RequestSigner, SigningConnector, live, signer};
 use super::failure::failure;
 use super::options::{Secrets, StoreOptions, flag, is_credential};
@@ -56,9 +56,9 @@ impl Access {
             return Ok(Access { signer, ..Access::default() });
         }
         let path = if prefix.is_empty() { bucket.uri() } else { prefix.to_owned() };
-        let lent = live(options)?.filter(|renewal| renewal.serves(bucket.service, &path));
-        if bucket.service != Service::S3 || lent.is_some() {
-            return Ok(Access { renewal: lent.map(|renewal| (renewal, path)), ..Access::default() });
+        let granted = live(options)?.filter(|renewal| renewal.serves(bucket.service, &path));
+        if bucket.service != Service::S3 || granted.is_some() {
+            return Ok(Access { renewal: granted.map(|renewal| (renewal, path)), ..Access::default() });
         }
         let AwsAccess { renewal, region } = aws::access(options)?;
         Ok(Access { renewal: renewal.map(|renewal| (renewal, path)), region, signer: None })
@@ -69,8 +69,8 @@ impl Access {
         self.renewal.is_some() || self.signer.is_some()
     }
 
-    fn provider(&self, bucket: &StoreBucket) -> Option<LentProvider> {
-        self.renewal.as_ref().map(|(renewal, path)| LentProvider::new(renewal.clone(), bucket, path.clone()))
+    fn provider(&self, bucket: &StoreBucket) -> Option<TemporaryProvider> {
+        self.renewal.as_ref().map(|(renewal, path)| TemporaryProvider::new(renewal.clone(), bucket, path.clone()))
     }
 }
 
@@ -108,14 +108,14 @@ fn client(
         Service::Gcs => {
             let mut builder = gcs(bucket, settings, retry)?;
             if let Some(provider) = access.provider(bucket) {
-                builder = builder.with_credentials(Arc::new(LentGoogleToken(provider)));
+                builder = builder.with_credentials(Arc::new(TemporaryGoogleToken(provider)));
             }
             builder.build().map(limited)
         }
         Service::Azure => {
             let mut builder = azure(bucket, settings, retry)?;
             if let Some(provider) = access.provider(bucket) {
-                builder = builder.with_credentials(Arc::new(LentAzureKey(provider)));
+                builder = builder.with_credentials(Arc::new(TemporaryAzureKey(provider)));
             }
             builder.build().map(limited)
         }
@@ -228,7 +228,7 @@ fn s3(
         builder = builder.with_region(region);
     }
     if let Some(provider) = access.provider(bucket) {
-        builder = builder.with_credentials(Arc::new(LentAwsKeys(provider)));
+        builder = builder.with_credentials(Arc::new(TemporaryAwsKeys(provider)));
     }
     if let Some(signer) = &access.signer {
         // The deletion of one object needs no body, so that its signature does not depend on one.

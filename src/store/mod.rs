@@ -6,7 +6,7 @@
 //! [`database`] is for SQL catalogs.
 //!
 //! - `connect`: makes clients of object stores from options and environment variables
-//! - `credentials`: credentials that are lent for a time, and renewed before they expire
+//! - `credentials`: credentials that are granted for a time, and renewed before they expire
 //! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `files`: the traits of a store of files

@@ -197,10 +197,10 @@ impl StoreOptions {
         StoreOptions(lower.filter(|(name, _)| known(name)).collect())
     }
 
-    /// As [`StoreOptions::of_server`], for options of somebody who lends credentials. A lone `token` is one, too.
-    pub(super) fn of_lender(lent: &BTreeMap<String, String>) -> StoreOptions {
-        let mut options = StoreOptions::of_server(lent);
-        if let Some(token) = lent.get("token") {
+    /// As [`StoreOptions::of_server`], for options of somebody who gives credentials. A lone `token` is one, too.
+    pub(super) fn of_grant(granted: &BTreeMap<String, String>) -> StoreOptions {
+        let mut options = StoreOptions::of_server(granted);
+        if let Some(token) = granted.get("token") {
             let keys = ["aws_session_token", "google_bearer_token", "azure_storage_token"];
             options.0.extend(keys.map(|key| (key.to_owned(), token.clone())));
         }

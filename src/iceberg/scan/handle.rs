@@ -51,7 +51,7 @@ pub struct IcebergScan {
     /// Whether tasks have all deletes of their files, not only those that the filter may reach.
     all_deletes: bool,
     /// The store of the files, if it is not that of the table.
-    lent: Option<Arc<dyn Store>>,
+    granted: Option<Arc<dyn Store>>,
 }
 
 impl IcebergTable {
@@ -97,7 +97,7 @@ impl IcebergScan {
             max_plan_bytes: options.max_plan_bytes,
             plan_cache: options.plan_cache.map(plan_cache).transpose()?,
             all_deletes: false,
-            lent: None,
+            granted: None,
         })
     }
 
@@ -163,7 +163,7 @@ impl IcebergScan {
     pub(crate) fn begun(&self, column_metrics: bool) -> Result<(IcebergScan, AnyPlan)> {
         let planned = self.planned_scan(column_metrics);
         match planned.served()? {
-            Some(begun) => Ok((self.with_lent(begun.lent), AnyPlan::Served(Box::new(begun.plan)))),
+            Some(begun) => Ok((self.with_granted(begun.granted), AnyPlan::Served(Box::new(begun.plan)))),
             None => Ok((self.clone(), planned.reported(self.own_plan(column_metrics)?))),
         }
     }
@@ -175,10 +175,10 @@ impl IcebergScan {
     }
 
     /// The scan that reads files of a plan.
-    fn with_lent(&self, lent: Option<(Arc<dyn Store>, ReadContext)>) -> IcebergScan {
+    fn with_granted(&self, granted: Option<(Arc<dyn Store>, ReadContext)>) -> IcebergScan {
         let mut scan = self.clone();
-        if let Some((store, context)) = lent {
-            scan.lent = Some(store);
+        if let Some((store, context)) = granted {
+            scan.granted = Some(store);
             scan.shape.context = Arc::new(context);
         }
         scan
@@ -256,7 +256,7 @@ impl IcebergScan {
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        self.lent.as_ref().unwrap_or(&self.table.inner.store)
+        self.granted.as_ref().unwrap_or(&self.table.inner.store)
     }
 
     /// Tasks, one for each file, in deterministic order. Their files have column metrics.

@@ -33,7 +33,7 @@ pub(crate) struct BegunPlan {
     pub(crate) plan_id: String,
     pub(crate) plan: ServedPlan,
     /// The store of the plan's files and the context of its tasks, if they are not those of the scan.
-    pub(crate) lent: Option<(Arc<dyn Store>, ReadContext)>,
+    pub(crate) granted: Option<(Arc<dyn Store>, ReadContext)>,
 }
 
 impl PlannedScan<'_> {
@@ -69,8 +69,8 @@ impl PlannedScan<'_> {
             select,
         })?;
         let plan_id = pages.plan_id().unwrap_or_default().to_owned();
-        let lent = self.lent(pages.as_ref())?;
-        Ok(Some(BegunPlan { plan_id, lent, plan: ServedPlan::new(pages, input, began) }))
+        let granted = self.granted(pages.as_ref())?;
+        Ok(Some(BegunPlan { plan_id, granted, plan: ServedPlan::new(pages, input, began) }))
     }
 
     /// The server's planner for this scan, and the files that it is asked for.
@@ -111,7 +111,7 @@ impl PlannedScan<'_> {
     }
 
     /// What the files of a plan are read with, if the plan has credentials.
-    fn lent(&self, pages: &dyn ServedPages) -> Result<Option<(Arc<dyn Store>, ReadContext)>> {
+    fn granted(&self, pages: &dyn ServedPages) -> Result<Option<(Arc<dyn Store>, ReadContext)>> {
         let Some(options) = pages.storage_options() else { return Ok(None) };
         let place = self.table.location();
         let store = open_store(place, options)?;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::calls::attached;
 use super::files::PythonFiles;
 use crate::error::{Error, Result};
-use crate::store::credentials::{CredentialSource, LentCredentials};
+use crate::store::credentials::{CredentialSource, TemporaryCredentials};
 use crate::store::{ForeignMakers, GivenHeaders, Store};
 
 /// The module with the Python half.
@@ -20,7 +20,7 @@ pub(in crate::py) struct PythonMakers;
 impl ForeignMakers for PythonMakers {
     fn source(&self, text: &str) -> Result<Arc<dyn CredentialSource>> {
         let lend = attached(|py| Ok(py.import(MODULE)?.call_method1("lender", (text,))?.unbind()))?;
-        Ok(Arc::new(PythonLender { lend }))
+        Ok(Arc::new(PythonCredentialSource { lend }))
     }
 
     fn files(&self, text: &str) -> Result<Arc<dyn Store>> {
@@ -47,20 +47,20 @@ pub(in crate::py) fn headers_of(callable: Py<PyAny>) -> GivenHeaders {
 }
 
 /// A credential provider of the user.
-struct PythonLender {
+struct PythonCredentialSource {
     lend: Py<PyAny>,
 }
 
-impl std::fmt::Debug for PythonLender {
+impl std::fmt::Debug for PythonCredentialSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PythonLender")
+        f.write_str("PythonCredentialSource")
     }
 }
 
-impl CredentialSource for PythonLender {
-    fn load(&self) -> Result<LentCredentials> {
+impl CredentialSource for PythonCredentialSource {
+    fn load(&self) -> Result<TemporaryCredentials> {
         let config: BTreeMap<String, String> = attached(|py| self.lend.bind(py).call0()?.extract())
             .map_err(|e| Error::new(e.kind(), "the credential provider failed").because(e))?;
-        LentCredentials::provided(config)
+        TemporaryCredentials::provided(config)
     }
 }

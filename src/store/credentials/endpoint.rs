@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb};
-use super::lent::{CredentialSource, LentCredentials, prefixes_of};
 use super::signing::{RequestSigner, SignRequest, SignedRequest};
+use super::temporary::{CredentialSource, TemporaryCredentials, prefixes_of};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The most characters of an answer that an error repeats.
@@ -85,7 +85,7 @@ impl EndpointSource {
 }
 
 impl CredentialSource for EndpointSource {
-    fn load(&self) -> Result<LentCredentials> {
+    fn load(&self) -> Result<TemporaryCredentials> {
         let request = HttpRequest::new(HttpVerb::Get, self.url.clone()).header("accept", "application/json");
         let (json, _) = requested(&self.server, request, "renew the credentials of the table's files")?;
         credentials_of(&json)
@@ -103,7 +103,7 @@ impl CredentialSource for EndpointSource {
 ///
 /// # Errors
 /// `Store` for another answer.
-fn credentials_of(json: &Json) -> Result<LentCredentials> {
+fn credentials_of(json: &Json) -> Result<TemporaryCredentials> {
     let wrong = |_| Error::store("the answer to a request for credentials has no list storage-credentials");
     let is_table = json.get("metadata").is_some();
     let prefixes = match json.get("storage-credentials") {
@@ -112,7 +112,7 @@ fn credentials_of(json: &Json) -> Result<LentCredentials> {
     };
     let config = json.get("config").filter(|_| is_table).and_then(Json::as_object).into_iter().flatten();
     let config = config.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    Ok(LentCredentials { config: config.collect(), prefixes })
+    Ok(TemporaryCredentials { config: config.collect(), prefixes })
 }
 
 impl EndpointSigner {
@@ -178,6 +178,6 @@ fn signature_of(json: &Json) -> Result<(String, BTreeMap<String, Vec<String>>)> 
 /// Reads bytes as each kind of answer. Returns how many kinds could read it.
 pub(crate) fn read_any_endpoint(body: &[u8]) -> usize {
     let Ok(json) = serde_json::from_slice::<Json>(body) else { return 0 };
-    let lent = credentials_of(&json).map(|lent| drop((lent.expires_at_ms(), lent.at("s3://b/k"))));
-    usize::from(lent.is_ok()) + usize::from(signature_of(&json).is_ok())
+    let granted = credentials_of(&json).map(|granted| drop((granted.expires_at_ms(), granted.at("s3://b/k"))));
+    usize::from(granted.is_ok()) + usize::from(signature_of(&json).is_ok())
 }

@@ -1,6 +1,6 @@
-//! Credentials of object stores that are lent for a time, and renewed before they expire.
+//! Credentials of object stores that are granted for a time, and renewed before they expire.
 //!
-//! A [`CredentialSource`] lends credentials. A [`Renewal`] keeps them, asks the source again early enough, and is
+//! A [`CredentialSource`] gives credentials. A [`Renewal`] keeps them, asks the source again early enough, and is
 //! shared by all stores of a process. `provider` hands them to the clients of `object_store`. Options carry the
 //! credentials, when they expire and how to renew them. So tasks in other processes can go on.
 //!
@@ -8,9 +8,9 @@
 //! - `azure_text`: connection strings of Azure
 //! - `endpoint`: an endpoint of a catalog's server that renews credentials or signs requests
 //! - `handover`: how processes other than the catalog's ask its server
-//! - `lent`: credentials with the time when they expire
+//! - `temporary`: credentials with the time when they expire
 //! - `names`: the options that carry all this
-//! - `provider`: lent credentials for the clients of `object_store`
+//! - `provider`: granted credentials for the clients of `object_store`
 //! - `registry`: the sources and signers of this process
 //! - `renewal`: keeps credentials and renews them in time
 //! - `signing`: requests that somebody else signs
@@ -19,21 +19,21 @@ pub(super) mod aws;
 pub(super) mod azure_text;
 mod endpoint;
 mod handover;
-mod lent;
 pub(super) mod names;
 pub(super) mod provider;
 mod registry;
 mod renewal;
 mod signing;
+mod temporary;
 
 pub(crate) use endpoint::read_any_endpoint;
 pub use endpoint::{EndpointSigner, EndpointSource};
 pub(crate) use handover::carried_properties;
 pub use handover::{CarriedLogin, Handover, RemoteRenewal};
-pub use lent::{CredentialSource, LentCredentials, PrefixConfig, longest_prefix};
 pub use names::FILES;
-pub use registry::{Lending, current_options, forget, hand_over_by, lend, renewals_of, sign_by};
+pub use registry::{CredentialGrant, current_options, forget, grant, hand_over_by, renewals_of, sign_by};
 pub(super) use registry::{live, prefixes, signer};
 pub(super) use renewal::Renewal;
 pub(super) use signing::SigningConnector;
 pub use signing::{RequestSigner, SignRequest, SignedRequest};
+pub use temporary::{CredentialSource, PrefixConfig, TemporaryCredentials, longest_prefix};

@@ -1,6 +1,6 @@
 //! The options that say how credentials are renewed. Only Frazil writes them; a server can't.
 
-/// Names the source of this process that lends the credentials.
+/// Names the source of this process that gives the credentials.
 pub(crate) const SOURCE: &str = "frazil.credentials.source";
 
 /// A list of prefixes with credentials of their own, as JSON.
@@ -18,7 +18,7 @@ pub(crate) const RENEW_TOKEN: &str = "frazil.credentials.renew-token";
 /// What else a process needs for these requests, as JSON: headers, and properties of the catalog.
 pub(crate) const RENEW_SETTINGS: &str = "frazil.credentials.renew-settings";
 
-/// The user's own callable that lends credentials, as text.
+/// The user's own callable that gives credentials, as text.
 pub(crate) const PROVIDER: &str = "frazil.credentials.provider";
 
 /// Names the signer of this process that signs requests.

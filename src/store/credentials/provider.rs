@@ -1,4 +1,4 @@
-//! Lent credentials for the clients of `object_store`.
+//! Temporary credentials for the clients of `object_store`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 /// What the trait's method returns.
 type Answer<'a, T> = Pin<Box<dyn Future<Output = StoreResult<Arc<T>>> + Send + 'a>>;
 
-/// Lent credentials for a bucket.
+/// Temporary credentials for a bucket.
 #[derive(Debug)]
-pub(crate) struct LentProvider {
+pub(crate) struct TemporaryProvider {
     renewal: Arc<Renewal>,
     bucket: StoreBucket,
     /// A path that the credentials are for.
@@ -28,29 +28,29 @@ pub(crate) struct LentProvider {
 
 /// Those of S3.
 #[derive(Debug)]
-pub(crate) struct LentAwsKeys(pub(crate) LentProvider);
+pub(crate) struct TemporaryAwsKeys(pub(crate) TemporaryProvider);
 
 /// Those of Google Cloud Storage.
 #[derive(Debug)]
-pub(crate) struct LentGoogleToken(pub(crate) LentProvider);
+pub(crate) struct TemporaryGoogleToken(pub(crate) TemporaryProvider);
 
 /// Those of Azure.
 #[derive(Debug)]
-pub(crate) struct LentAzureKey(pub(crate) LentProvider);
+pub(crate) struct TemporaryAzureKey(pub(crate) TemporaryProvider);
 
 /// An error that `object_store` passes through.
 pub(crate) fn carried(e: Error) -> StoreError {
     StoreError::Generic { store: "credentials", source: Box::new(e) }
 }
 
-impl LentProvider {
-    pub(crate) fn new(renewal: Arc<Renewal>, bucket: &StoreBucket, path: String) -> LentProvider {
-        LentProvider { renewal, bucket: bucket.clone(), path }
+impl TemporaryProvider {
+    pub(crate) fn new(renewal: Arc<Renewal>, bucket: &StoreBucket, path: String) -> TemporaryProvider {
+        TemporaryProvider { renewal, bucket: bucket.clone(), path }
     }
 
     /// The settings of the bucket with the credentials that are valid now.
     async fn settings(&self) -> Result<Vec<(String, String)>> {
-        let lent = match self.renewal.ready() {
+        let granted = match self.renewal.ready() {
             Some(ready) => ready,
             None => {
                 // It waits for a server, which needs the threads of the runtime.
@@ -59,18 +59,18 @@ impl LentProvider {
                 asked.map_err(|_| Error::internal("the renewal of credentials ended without a result"))??
             }
         };
-        let options = StoreOptions::of_lender(&lent.at(&self.path));
+        let options = StoreOptions::of_grant(&granted.at(&self.path));
         options.settings(self.bucket.service, self.bucket.account.as_deref())
     }
 
     fn none(&self) -> Error {
-        Error::denied("the lent credentials have none for this store")
+        Error::denied("the granted credentials have none for this store")
             .with("bucket", &self.bucket.name)
             .hint("Check the options that the catalog's server or the provider gives")
     }
 }
 
-impl CredentialProvider for LentAwsKeys {
+impl CredentialProvider for TemporaryAwsKeys {
     type Credential = AwsCredential;
 
     fn get_credential<'a, 'b>(&'a self) -> Answer<'b, AwsCredential>
@@ -96,7 +96,7 @@ impl CredentialProvider for LentAwsKeys {
     }
 }
 
-impl CredentialProvider for LentGoogleToken {
+impl CredentialProvider for TemporaryGoogleToken {
     type Credential = GcpCredential;
 
     fn get_credential<'a, 'b>(&'a self) -> Answer<'b, GcpCredential>
@@ -115,7 +115,7 @@ impl CredentialProvider for LentGoogleToken {
     }
 }
 
-impl CredentialProvider for LentAzureKey {
+impl CredentialProvider for TemporaryAzureKey {
     type Credential = AzureCredential;
 
     fn get_credential<'a, 'b>(&'a self) -> Answer<'b, AzureCredential>
@@ -135,7 +135,7 @@ impl CredentialProvider for LentAzureKey {
                 }
             }
             // An error of these would show the value.
-            let wrong = |what: &str| carried(Error::denied(format!("the lent {what} of Azure is not valid")));
+            let wrong = |what: &str| carried(Error::denied(format!("the granted {what} of Azure is not valid")));
             match (sas, key) {
                 (Some(sas), _) => {
                     let pairs = split_sas(&sas).map_err(|_| wrong("SAS token"))?;

@@ -1,4 +1,4 @@
-//! Lent credentials in requests, by stores on this machine.
+//! Temporary credentials in requests, by stores on this machine.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,9 @@ use super::super::super::http::testing::{SeenRequest, TestAnswer, TestServer};
 use super::super::super::object::ObjectFiles;
 use super::super::super::{Store, open_store};
 use super::super::names::{RENEW_TOKEN, RENEW_URL, SOURCE};
-use super::super::{CredentialSource, Lending, LentCredentials, PrefixConfig, current_options, lend, renewals_of};
+use super::super::{
+    CredentialGrant, CredentialSource, PrefixConfig, TemporaryCredentials, current_options, grant, renewals_of,
+};
 use super::*;
 use crate::error::ErrorKind;
 use crate::types::temporal::now_ms;
@@ -30,9 +32,9 @@ fn proofs(server: &TestServer) -> Vec<String> {
     server.seen().into_iter().map(proof).collect()
 }
 
-/// Lends keys for one second, numbered.
+/// Gives keys for one second, numbered.
 #[derive(Debug, Default)]
-struct Lender(AtomicU64);
+struct TestSource(AtomicU64);
 
 fn keys(n: u64, life_ms: i64) -> BTreeMap<String, String> {
     map(&[
@@ -44,11 +46,11 @@ fn keys(n: u64, life_ms: i64) -> BTreeMap<String, String> {
     ])
 }
 
-impl CredentialSource for Lender {
-    fn load(&self) -> Result<LentCredentials> {
+impl CredentialSource for TestSource {
+    fn load(&self) -> Result<TemporaryCredentials> {
         let n = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         let prefixes = vec![PrefixConfig { prefix: "s3://b/t".to_owned(), config: keys(n, 60_000) }];
-        Ok(LentCredentials { config: BTreeMap::new(), prefixes })
+        Ok(TemporaryCredentials { config: BTreeMap::new(), prefixes })
     }
 }
 
@@ -56,7 +58,7 @@ fn key_of(proof: &str) -> &str {
     proof.split("Credential=").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or(proof)
 }
 
-fn lent(server: &TestServer, name: &str, life_ms: i64) -> StoreOptions {
+fn granted(server: &TestServer, name: &str, life_ms: i64) -> StoreOptions {
     let own = map(&[
         ("s3.endpoint", server.url()),
         ("s3.access-key-id", "OWN".to_owned()),
@@ -64,19 +66,19 @@ fn lent(server: &TestServer, name: &str, life_ms: i64) -> StoreOptions {
         ("max_retries", "0".to_owned()),
     ]);
     let prefixes = vec![PrefixConfig { prefix: "s3://b/t".to_owned(), config: keys(0, life_ms) }];
-    let lending = Lending {
+    let lending = CredentialGrant {
         name: name.to_owned(),
-        lent: LentCredentials { config: BTreeMap::new(), prefixes },
-        source: Arc::new(Lender::default()),
+        granted: TemporaryCredentials { config: BTreeMap::new(), prefixes },
+        source: Arc::new(TestSource::default()),
         elsewhere: None,
     };
-    lend(StoreOptions::new(&own).unwrap(), "s3://b/t", lending)
+    grant(StoreOptions::new(&own).unwrap(), "s3://b/t", lending)
 }
 
 #[test]
 fn keys_of_s3_are_renewed_for_all_stores_of_a_process() {
     let server = stores();
-    let options = lent(&server, "lent s3", 4000);
+    let options = granted(&server, "lent s3", 4000);
     let files = ObjectFiles::new(options.clone());
     files.get("s3://b/t/k").unwrap();
     std::thread::sleep(Duration::from_millis(3700));
@@ -96,7 +98,7 @@ fn keys_of_s3_are_renewed_for_all_stores_of_a_process() {
 #[test]
 fn tasks_renew_only_with_a_token() {
     let server = stores();
-    let mut sent = lent(&server, "driver", 4000).as_map().clone();
+    let mut sent = granted(&server, "driver", 4000).as_map().clone();
     sent.insert(SOURCE.to_owned(), "in another process".to_owned());
     let alone = open_store("s3://b/t", &sent).unwrap();
     alone.get("s3://b/t/k").unwrap();
@@ -127,16 +129,16 @@ fn tasks_renew_only_with_a_token() {
 #[test]
 fn tokens_of_google_and_signatures_of_azure_are_renewed() {
     #[derive(Debug)]
-    struct Second(LentCredentials);
+    struct Second(TemporaryCredentials);
     impl CredentialSource for Second {
-        fn load(&self) -> Result<LentCredentials> {
+        fn load(&self) -> Result<TemporaryCredentials> {
             Ok(self.0.clone())
         }
     }
     let server = stores();
     let both = |token: &str, life_ms: i64| {
         let at = (now_ms() + life_ms).to_string();
-        LentCredentials {
+        TemporaryCredentials {
             config: map(&[
                 ("gcs.oauth2.token", format!("google-{token}")),
                 ("gcs.oauth2.token-expires-at", at.clone()),
@@ -147,13 +149,13 @@ fn tokens_of_google_and_signatures_of_azure_are_renewed() {
         }
     };
     let own = map(&[("gcs.service.host", server.url()), ("adls.account-host", server.url())]);
-    let lending = Lending {
+    let lending = CredentialGrant {
         name: "both".to_owned(),
-        lent: both("first", 4000),
+        granted: both("first", 4000),
         source: Arc::new(Second(both("second", 60_000))),
         elsewhere: None,
     };
-    let files = ObjectFiles::new(lend(StoreOptions::new(&own).unwrap(), "gs://b/t", lending));
+    let files = ObjectFiles::new(grant(StoreOptions::new(&own).unwrap(), "gs://b/t", lending));
     let azure = "abfss://c@acct.dfs.core.windows.net/k";
     assert!(files.get("gs://b/k").is_ok() && files.get(azure).is_ok());
     std::thread::sleep(Duration::from_millis(3700));

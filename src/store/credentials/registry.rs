@@ -7,10 +7,10 @@ use super::super::foreign;
 use super::super::options::StoreOptions;
 use super::super::runtime::PerProcess;
 use super::handover::{Handover, RemoteRenewal, drop_unused};
-use super::lent::{CredentialSource, LentCredentials, PrefixConfig, expiry, prefixes_of};
 use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_URL, SIGN_URL, SIGNER, SOURCE};
 use super::renewal::Renewal;
 use super::signing::RequestSigner;
+use super::temporary::{CredentialSource, PrefixConfig, TemporaryCredentials, expiry, prefixes_of};
 use crate::error::{Error, Result};
 use crate::parallel::lock_in_any_process;
 
@@ -46,26 +46,27 @@ impl<T: ?Sized> Registered<T> {
     }
 }
 
-/// What a server lends for the files of a table.
-pub struct Lending {
+/// What a server gives for the files of a table.
+pub struct CredentialGrant {
     /// Names the source. Tables with the same name share the credentials, so that it must name the catalog, the table
     /// and who asks.
     pub name: String,
     /// The first credentials.
-    pub lent: LentCredentials,
+    pub granted: TemporaryCredentials,
     /// Renews them in this process.
     pub source: Arc<dyn CredentialSource>,
     /// Renews them in other processes: a URL that answers with `storage-credentials`.
     pub elsewhere: Option<RemoteRenewal>,
 }
 
-/// The options of a table's store with lent credentials. `storage` is that of the catalog, `location` is the table's.
+/// The options of a table's store with granted credentials. `storage` has the catalog's options, `location` is the
+/// table's.
 ///
 /// Credentials of the longest prefix of a path come before the table's own options, and these before `storage`.
-pub fn lend(storage: StoreOptions, location: &str, lending: Lending) -> StoreOptions {
-    let Lending { name, lent, source, elsewhere } = lending;
+pub fn grant(storage: StoreOptions, location: &str, lending: CredentialGrant) -> StoreOptions {
+    let CredentialGrant { name, granted, source, elsewhere } = lending;
     SOURCES.put(&name, source);
-    let options = overlaid(storage, location, &lent).with_own(SOURCE, name);
+    let options = overlaid(storage, location, &granted).with_own(SOURCE, name);
     match elsewhere {
         Some(elsewhere) => with_elsewhere(options, RENEW_URL, elsewhere),
         None => options,
@@ -77,26 +78,26 @@ fn with_elsewhere(options: StoreOptions, url: &str, elsewhere: RemoteRenewal) ->
     elsewhere.written(options)
 }
 
-/// Tasks of a table carry what this says at the time. `name` is that of [`Lending`] or [`sign_by`].
+/// Tasks of a table carry what this says at the time. `name` is that of [`CredentialGrant`] or [`sign_by`].
 pub fn hand_over_by(name: &str, handover: Arc<dyn Handover>) {
     HANDOVERS.put(name, handover);
 }
 
-/// Options, replaced by lent ones.
-fn overlaid(storage: StoreOptions, location: &str, lent: &LentCredentials) -> StoreOptions {
-    let options = storage.replaced_by(StoreOptions::of_server(&lent.config));
-    let fitting = super::lent::longest_prefix(&lent.prefixes, location);
+/// Options, replaced by granted ones.
+fn overlaid(storage: StoreOptions, location: &str, granted: &TemporaryCredentials) -> StoreOptions {
+    let options = storage.replaced_by(StoreOptions::of_server(&granted.config));
+    let fitting = super::temporary::longest_prefix(&granted.prefixes, location);
     let options = match fitting {
         Some(fitting) => options.replaced_by(StoreOptions::of_server(&fitting.config)),
         None => options,
     };
-    match lent.prefixes_text() {
+    match granted.prefixes_text() {
         Some(text) => options.with_own(PREFIXES, text),
         None => options,
     }
 }
 
-/// Forgets a source and the credentials that it lent. Stores that are open go on renewing them.
+/// Forgets a source and the credentials that it granted. Stores that are open go on renewing them.
 pub fn forget(name: &str) {
     SOURCES.with(|map| map.remove(name));
     HANDOVERS.with(|map| map.remove(name));
@@ -105,7 +106,7 @@ pub fn forget(name: &str) {
     }
 }
 
-/// The options of a table's store whose requests a server signs. `elsewhere` is as in [`Lending`].
+/// The options of a table's store whose requests a server signs. `elsewhere` is as in [`CredentialGrant`].
 pub fn sign_by(
     storage: StoreOptions,
     name: &str,
@@ -163,7 +164,7 @@ pub(crate) fn live(options: &StoreOptions) -> Result<Option<Arc<Renewal>>> {
 /// The renewal of this name in this process. `newer` are credentials that a known one may lack. `make` makes a new one.
 pub(super) fn shared(
     name: &str,
-    newer: Option<LentCredentials>,
+    newer: Option<TemporaryCredentials>,
     make: impl FnOnce() -> Result<Arc<Renewal>>,
 ) -> Result<Arc<Renewal>> {
     let all = renewals()?;
@@ -197,10 +198,10 @@ pub(crate) fn prefixes(options: &StoreOptions) -> Result<Vec<PrefixConfig>> {
 }
 
 /// The credentials that the options themselves have.
-fn first(options: &StoreOptions) -> Result<Option<LentCredentials>> {
+fn first(options: &StoreOptions) -> Result<Option<TemporaryCredentials>> {
     let prefixes = prefixes(options)?;
     let any = options.has_credentials() || !prefixes.is_empty();
-    Ok(any.then(|| LentCredentials { config: options.as_map().clone(), prefixes }))
+    Ok(any.then(|| TemporaryCredentials { config: options.as_map().clone(), prefixes }))
 }
 
 /// Options for another process: with the newest credentials of this one, and the catalog's newest token if others may

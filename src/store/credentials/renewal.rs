@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use super::super::options::StoreOptions;
 use super::super::place::Service;
-use super::lent::{CredentialSource, LentCredentials};
 use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
+use super::temporary::{CredentialSource, TemporaryCredentials};
 use crate::error::{Error, Result, is_secret_option};
 use crate::parallel::locked;
 use crate::types::temporal::now_ms;
@@ -34,19 +34,19 @@ pub(crate) struct Renewal {
 
 /// Credentials, and when they are next renewed.
 struct Held {
-    lent: Arc<LentCredentials>,
+    granted: Arc<TemporaryCredentials>,
     renew_at_ms: i64,
     expires_at_ms: i64,
 }
 
 impl Held {
-    fn new(lent: LentCredentials) -> Held {
-        let (now, expires) = (now_ms(), lent.expires_at_ms());
+    fn new(granted: TemporaryCredentials) -> Held {
+        let (now, expires) = (now_ms(), granted.expires_at_ms());
         let renew_at_ms = expires.map_or(i64::MAX, |expires| {
             let early = EARLY_MS.min(expires.saturating_sub(now).max(0) / EARLY_PART);
             expires.saturating_sub(early)
         });
-        Held { lent: Arc::new(lent), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
+        Held { granted: Arc::new(granted), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
     }
 
     /// Renewed early enough for the source, too. May wait for the source's token, so nothing must be locked.
@@ -59,8 +59,8 @@ impl Held {
 
     /// Credentials that the source gave just now. A source whose token is still old did not get another one. It is not
     /// asked again until the credentials need it.
-    fn renewed(lent: LentCredentials, source: &Arc<dyn CredentialSource>) -> Held {
-        let (held, wait) = (Held::new(lent), wait_of(Some(source)).filter(|wait| *wait > 0));
+    fn renewed(granted: TemporaryCredentials, source: &Arc<dyn CredentialSource>) -> Held {
+        let (held, wait) = (Held::new(granted), wait_of(Some(source)).filter(|wait| *wait > 0));
         let asked_at = wait.map_or(i64::MAX, |wait| now_ms().saturating_add(wait));
         Held { renew_at_ms: held.renew_at_ms.min(asked_at).max(now_ms() + LEAST_MS), ..held }
     }
@@ -80,13 +80,13 @@ impl std::fmt::Debug for Renewal {
 
 impl Renewal {
     /// Credentials that a source renews. Without a source they are used until they expire.
-    pub(crate) fn new(first: Option<LentCredentials>, source: Option<Arc<dyn CredentialSource>>) -> Renewal {
-        let held = first.map(|lent| Held::new(lent).in_time_for(source.as_ref()));
+    pub(crate) fn new(first: Option<TemporaryCredentials>, source: Option<Arc<dyn CredentialSource>>) -> Renewal {
+        let held = first.map(|granted| Held::new(granted).in_time_for(source.as_ref()));
         Renewal { source, held: Mutex::new(held), asking: Mutex::new(()), count: AtomicU64::new(0) }
     }
 
     /// Takes over credentials that somebody else renewed, if they are valid for longer.
-    pub(super) fn offer(&self, others: LentCredentials) {
+    pub(super) fn offer(&self, others: TemporaryCredentials) {
         let offered = Held::new(others).in_time_for(self.source.as_ref());
         let mut held = locked(&self.held);
         if held.as_ref().is_none_or(|held| held.expires_at_ms < offered.expires_at_ms) {
@@ -100,9 +100,9 @@ impl Renewal {
     }
 
     /// The credentials, if they need no renewal yet.
-    pub(crate) fn ready(&self) -> Option<Arc<LentCredentials>> {
+    pub(crate) fn ready(&self) -> Option<Arc<TemporaryCredentials>> {
         let held = locked(&self.held);
-        held.as_ref().filter(|held| now_ms() < held.renew_at_ms).map(|held| held.lent.clone())
+        held.as_ref().filter(|held| now_ms() < held.renew_at_ms).map(|held| held.granted.clone())
     }
 
     /// The credentials. Renews them first if it is time. One thread asks the source. While the old credentials are
@@ -110,15 +110,15 @@ impl Renewal {
     ///
     /// # Errors
     /// `PermissionDenied` if the credentials have expired and can't be renewed.
-    pub(crate) fn current(&self) -> Result<Arc<LentCredentials>> {
+    pub(crate) fn current(&self) -> Result<Arc<TemporaryCredentials>> {
         if let Some(ready) = self.ready() {
             return Ok(ready);
         }
-        let valid = || locked(&self.held).as_ref().filter(|h| now_ms() < h.expires_at_ms).map(|h| h.lent.clone());
+        let valid = || locked(&self.held).as_ref().filter(|h| now_ms() < h.expires_at_ms).map(|h| h.granted.clone());
         let Some(source) = &self.source else { return valid().ok_or_else(expired) };
         let _asking = match (self.asking.try_lock(), valid()) {
             (Ok(guard), _) => guard,
-            (Err(TryLockError::WouldBlock), Some(lent)) => return Ok(lent),
+            (Err(TryLockError::WouldBlock), Some(granted)) => return Ok(granted),
             (Err(_), _) => locked(&self.asking),
         };
         // Another thread may have renewed them meanwhile.
@@ -127,18 +127,18 @@ impl Renewal {
         }
         self.count.fetch_add(1, Ordering::Relaxed);
         match (source.load(), valid()) {
-            (Ok(lent), _) => {
-                let held = Held::renewed(lent, source);
-                let lent = held.lent.clone();
+            (Ok(granted), _) => {
+                let held = Held::renewed(granted, source);
+                let granted = held.granted.clone();
                 *locked(&self.held) = Some(held);
-                Ok(lent)
+                Ok(granted)
             }
-            (Err(_), Some(lent)) => {
+            (Err(_), Some(granted)) => {
                 if let Some(held) = &mut *locked(&self.held) {
                     let left = held.expires_at_ms.saturating_sub(now_ms()).max(0);
                     held.renew_at_ms = now_ms() + PAUSE_MS.min(left / EARLY_PART).max(LEAST_MS);
                 }
-                Ok(lent)
+                Ok(granted)
             }
             (Err(e), None) => Err(unrenewed(e)),
         }
@@ -147,13 +147,13 @@ impl Renewal {
     /// Whether there may be credentials of a service for a path. Those of a source that was not asked yet are unknown.
     pub(crate) fn serves(&self, service: Service, path: &str) -> bool {
         let held = locked(&self.held);
-        held.as_ref().is_none_or(|held| StoreOptions::of_lender(&held.lent.at(path)).has_credentials_of(service))
+        held.as_ref().is_none_or(|held| StoreOptions::of_grant(&held.granted.at(path)).has_credentials_of(service))
     }
 
     /// Values that no error may show.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let held = locked(&self.held);
-        let all = held.iter().flat_map(|held| held.lent.values());
+        let all = held.iter().flat_map(|held| held.granted.values());
         let secret = all.filter(|(name, value)| value.len() > 3 && is_secret_option(name) && !is_expiry(name));
         secret.map(|(_, value)| value.clone()).collect()
     }
@@ -170,7 +170,7 @@ fn unrenewed(e: Error) -> Error {
     let hint = e.hint_text().map(str::to_owned);
     let error = Error::new(e.kind(), "the credentials of the store can't be had").because(e);
     error.hint(
-        hint.unwrap_or_else(|| "Check who lends the credentials: the catalog's server, or the provider".to_owned()),
+        hint.unwrap_or_else(|| "Check who gives the credentials: the catalog's server, or the provider".to_owned()),
     )
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[derive(Debug, Default)]
-    struct Lender {
+    struct TestSource {
         asked: AtomicU64,
         life_ms: i64,
         fails: std::sync::atomic::AtomicBool,
@@ -188,21 +188,21 @@ mod tests {
         token_ms: Option<u64>,
     }
 
-    fn lent(token: &str, life_ms: i64) -> LentCredentials {
+    fn granted(token: &str, life_ms: i64) -> TemporaryCredentials {
         let config = [
             ("s3.session-token", token.to_owned()),
             ("s3.session-token-expires-at-ms", (now_ms() + life_ms).to_string()),
         ];
-        LentCredentials { config: config.map(|(k, v)| (k.to_owned(), v)).into(), prefixes: Vec::new() }
+        TemporaryCredentials { config: config.map(|(k, v)| (k.to_owned(), v)).into(), prefixes: Vec::new() }
     }
 
-    impl CredentialSource for Lender {
-        fn load(&self) -> Result<LentCredentials> {
+    impl CredentialSource for TestSource {
+        fn load(&self) -> Result<TemporaryCredentials> {
             let n = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
             std::thread::sleep(std::time::Duration::from_millis(self.slow_ms));
             match self.fails.load(Ordering::Relaxed) {
                 true => Err(Error::denied("no more").hint("Ask again")),
-                false => Ok(lent(&format!("token-{n}"), self.life_ms)),
+                false => Ok(granted(&format!("token-{n}"), self.life_ms)),
             }
         }
 
@@ -234,24 +234,24 @@ mod tests {
     fn credentials_are_renewed_before_they_expire() {
         // Five minutes early, or a tenth of their life.
         for (life, early) in [(3_600_000, 300_000), (600_000, 60_000), (20_000, 2_000)] {
-            let held = Held::new(lent("t", life));
+            let held = Held::new(granted("t", life));
             assert!((held.expires_at_ms - held.renew_at_ms - early).abs() <= 5, "{life}");
         }
-        let lender = Arc::new(Lender { life_ms: 60_000, ..Lender::default() });
-        let renewal = Renewal::new(Some(lent("first", 60_000)), Some(lender.clone()));
+        let source = Arc::new(TestSource { life_ms: 60_000, ..TestSource::default() });
+        let renewal = Renewal::new(Some(granted("first", 60_000)), Some(source.clone()));
         assert_eq!(token(&renewal), "first");
         age(&renewal);
         assert_eq!(token(&renewal), "token-1");
         assert_eq!(token(&renewal), "token-1");
-        assert_eq!((renewal.count(), lender.asked.load(Ordering::Relaxed)), (1, 1));
+        assert_eq!((renewal.count(), source.asked.load(Ordering::Relaxed)), (1, 1));
         assert_eq!(renewal.secrets(), ["token-1"]);
     }
 
     #[test]
     fn an_old_token_makes_no_storm() {
         let asked = |token_ms| {
-            let lender = Arc::new(Lender { life_ms: 60_000, token_ms: Some(token_ms), ..Lender::default() });
-            let renewal = Renewal::new(Some(lent("first", 60_000)), Some(lender));
+            let source = Arc::new(TestSource { life_ms: 60_000, token_ms: Some(token_ms), ..TestSource::default() });
+            let renewal = Renewal::new(Some(granted("first", 60_000)), Some(source));
             for _ in 0..3 {
                 pause(150);
                 token(&renewal);
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn one_thread_asks() {
-        let lender = Arc::new(Lender { life_ms: 60_000, slow_ms: 100, ..Lender::default() });
-        let renewal = Renewal::new(None, Some(lender.clone()));
+        let source = Arc::new(TestSource { life_ms: 60_000, slow_ms: 100, ..TestSource::default() });
+        let renewal = Renewal::new(None, Some(source.clone()));
         std::thread::scope(|s| {
             for _ in 0..8 {
                 s.spawn(|| assert_eq!(token(&renewal), "token-1"));
@@ -273,12 +273,12 @@ mod tests {
         });
         assert_eq!(renewal.count(), 1);
         // While the old ones are valid, nobody waits for the new ones.
-        let lender = Arc::new(Lender { life_ms: 60_000, slow_ms: 1000, ..Lender::default() });
-        let renewal = Renewal::new(Some(lent("old", 60_000)), Some(lender.clone()));
+        let source = Arc::new(TestSource { life_ms: 60_000, slow_ms: 1000, ..TestSource::default() });
+        let renewal = Renewal::new(Some(granted("old", 60_000)), Some(source.clone()));
         age(&renewal);
         std::thread::scope(|s| {
             let asking = s.spawn(|| token(&renewal));
-            while lender.asked.load(Ordering::Relaxed) == 0 {
+            while source.asked.load(Ordering::Relaxed) == 0 {
                 pause(1);
             }
             assert_eq!(token(&renewal), "old");
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_failed_renewal_keeps_what_is_valid() {
-        let lender = Arc::new(Lender { life_ms: 60_000, fails: true.into(), ..Lender::default() });
-        let renewal = Renewal::new(Some(lent("old", 60_000)), Some(lender.clone()));
+        let source = Arc::new(TestSource { life_ms: 60_000, fails: true.into(), ..TestSource::default() });
+        let renewal = Renewal::new(Some(granted("old", 60_000)), Some(source.clone()));
         age(&renewal);
         assert_eq!(token(&renewal), "old");
         assert_eq!(token(&renewal), "old");
@@ -298,20 +298,20 @@ mod tests {
         expire(&renewal);
         let e = renewal.current().unwrap_err();
         assert_eq!((e.kind(), e.hint_text()), (ErrorKind::PermissionDenied, Some("Ask again")));
-        lender.fails.store(false, Ordering::Relaxed);
+        source.fails.store(false, Ordering::Relaxed);
         assert!(token(&renewal).starts_with("token-"));
     }
 
     #[test]
     fn without_a_source_they_expire() {
-        let renewal = Renewal::new(Some(lent("old", 60_000)), None);
+        let renewal = Renewal::new(Some(granted("old", 60_000)), None);
         assert_eq!(token(&renewal), "old");
-        renewal.offer(lent("shorter", 30_000));
+        renewal.offer(granted("shorter", 30_000));
         assert_eq!(token(&renewal), "old");
         expire(&renewal);
         let e = renewal.current().unwrap_err();
         assert!(e.message().contains("expired") && e.hint_text().unwrap().contains(EXECUTORS_MAY_RENEW));
-        renewal.offer(lent("new", 5000));
+        renewal.offer(granted("new", 5000));
         assert_eq!(token(&renewal), "new");
     }
 }

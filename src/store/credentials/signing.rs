@@ -200,7 +200,7 @@ fn refused(wanted: &SignRequest, e: Error) -> Error {
     );
     match lists && is_answer {
         true => Error::unsupported("the catalog's server does not sign listings of folders").because(e).hint(
-            "Use credentials that the server lends (vended-credentials), or give your own s3.access-key-id and \
+            "Use credentials that the server gives (vended-credentials), or give your own s3.access-key-id and \
              s3.secret-access-key to the catalog",
         ),
         false => e,

@@ -17,8 +17,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::store::StoreOptions;
 use crate::store::credentials::{
-    CarriedLogin, CredentialSource, EndpointSigner, EndpointSource, Handover, Lending, LentCredentials, RemoteRenewal,
-    hand_over_by, lend, sign_by,
+    CarriedLogin, CredentialGrant, CredentialSource, EndpointSigner, EndpointSource, Handover, RemoteRenewal,
+    TemporaryCredentials, grant, hand_over_by, sign_by,
 };
 use crate::store::http::pairs;
 
@@ -44,9 +44,9 @@ pub(super) struct Reloaded {
 }
 
 impl CredentialSource for Reloaded {
-    fn load(&self) -> Result<LentCredentials> {
+    fn load(&self) -> Result<TemporaryCredentials> {
         match self.session.server()?.load_table(&self.ident, None)? {
-            LoadedTable::Table(table) => Ok(lent(&table)),
+            LoadedTable::Table(table) => Ok(granted(&table)),
             LoadedTable::Unchanged => Err(Error::internal("a table that was never loaded is unchanged")),
         }
     }
@@ -73,8 +73,8 @@ impl Handover for CarriedByTasks {
     }
 }
 
-fn lent(table: &DescribedTable) -> LentCredentials {
-    LentCredentials { config: table.config.clone(), prefixes: table.credentials.clone() }
+fn granted(table: &DescribedTable) -> TemporaryCredentials {
+    TemporaryCredentials { config: table.config.clone(), prefixes: table.credentials.clone() }
 }
 
 /// The options of a table's store.
@@ -122,7 +122,7 @@ pub(super) fn table_options(
                 (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), handover(url, request)?)
             }
         };
-    Ok(lend(storage, &table.metadata.location, Lending { name, lent: lent(table), source, elsewhere }))
+    Ok(grant(storage, &table.metadata.location, CredentialGrant { name, granted: granted(table), source, elsewhere }))
 }
 
 /// The URL that renews the credentials of a table or of one of its plans, by the server's `config` of the table. `None`

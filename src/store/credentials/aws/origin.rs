@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::super::lent::{CredentialSource, LentCredentials};
 use super::super::names::EXPIRES_AT;
+use super::super::temporary::{CredentialSource, TemporaryCredentials};
 use super::keys::{AwsRole, Keys, SignOn};
 use super::program;
 use super::token_service::{assume, assume_by_token, signed_on};
@@ -67,16 +67,16 @@ impl AwsSource {
 }
 
 impl CredentialSource for AwsSource {
-    fn load(&self) -> Result<LentCredentials> {
-        let mut lent = LentCredentials::default();
-        let mut set = |name: &str, value: String| lent.config.insert(name.to_owned(), value);
+    fn load(&self) -> Result<TemporaryCredentials> {
+        let mut granted = TemporaryCredentials::default();
+        let mut set = |name: &str, value: String| granted.config.insert(name.to_owned(), value);
         if let Some(Keys { id, secret, token, expires_at_ms }) = self.keys(&self.origin)? {
             set("s3.access-key-id", id);
             set("s3.secret-access-key", secret);
             token.map(|token| set("s3.session-token", token));
             expires_at_ms.map(|at| set(EXPIRES_AT, at.to_string()));
         }
-        Ok(lent)
+        Ok(granted)
     }
 }
 

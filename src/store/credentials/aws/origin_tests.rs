@@ -37,10 +37,10 @@ fn role(arn: &str) -> AwsRole {
 fn a_role_is_assumed() {
     let server = TestServer::start(|_: &SeenRequest| full(200, ASSUMED));
     let origin = Origin::Role(role("arn:aws:iam::1:role/r"), Box::new(own_keys()));
-    let lent = source(origin, &server, "/none".as_ref()).load().unwrap();
-    assert_eq!(lent.config["s3.access-key-id"], "ASIAIOSFODNN7EXAMPLE");
-    assert_eq!(lent.config["s3.session-token"], "AQoDYXdzEPT//////////wEXAMPLE");
-    assert_eq!(lent.expires_at_ms(), Some(1_573_306_481_000));
+    let granted = source(origin, &server, "/none".as_ref()).load().unwrap();
+    assert_eq!(granted.config["s3.access-key-id"], "ASIAIOSFODNN7EXAMPLE");
+    assert_eq!(granted.config["s3.session-token"], "AQoDYXdzEPT//////////wEXAMPLE");
+    assert_eq!(granted.expires_at_ms(), Some(1_573_306_481_000));
     let seen = &server.seen()[0];
     assert!(
         seen.body.contains("Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr"),

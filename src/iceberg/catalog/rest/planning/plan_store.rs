@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
 use crate::store::credentials::{
-    CarriedLogin, CredentialSource, EndpointSource, Lending, LentCredentials, PrefixConfig, forget, lend,
+    CarriedLogin, CredentialGrant, CredentialSource, EndpointSource, PrefixConfig, TemporaryCredentials, forget, grant,
 };
 
 /// The number of plans whose credentials this process renews.
@@ -44,8 +44,8 @@ pub(super) fn plan_options(
         None => (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), None),
     };
     remember(&name);
-    let lent = LentCredentials { config: config.clone(), prefixes };
-    let options = lend(server.storage.clone(), location, Lending { name, lent, source, elsewhere });
+    let granted = TemporaryCredentials { config: config.clone(), prefixes };
+    let options = grant(server.storage.clone(), location, CredentialGrant { name, granted, source, elsewhere });
     Ok(options.as_map().clone())
 }
 

@@ -11,13 +11,13 @@ use super::super::place::Service;
 use super::names::{PREFIXES, is_expiry};
 use crate::error::{Error, Result};
 
-/// Lends credentials.
+/// Gives credentials.
 pub trait CredentialSource: Send + Sync + std::fmt::Debug {
     /// Asks for new credentials. May wait for a server.
     ///
     /// # Errors
-    /// Those of whoever lends them, without secrets.
-    fn load(&self) -> Result<LentCredentials>;
+    /// Those of whoever gives them, without secrets.
+    fn load(&self) -> Result<TemporaryCredentials>;
 
     /// In which time it must be asked again, whatever the credentials say: its own token would expire otherwise. Zero
     /// means that the token is old already.
@@ -35,20 +35,20 @@ pub struct PrefixConfig {
     pub config: BTreeMap<String, String>,
 }
 
-/// Credentials of a table's files, as a server lends them.
+/// Credentials of a table's files, as a server gives them.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct LentCredentials {
+pub struct TemporaryCredentials {
     /// Options for all paths.
     pub config: BTreeMap<String, String>,
     /// Options for single prefixes, which come before the others.
     pub prefixes: Vec<PrefixConfig>,
 }
 
-impl std::fmt::Debug for LentCredentials {
+impl std::fmt::Debug for TemporaryCredentials {
     /// Leaves out the values, because they are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let prefixes: Vec<&str> = self.prefixes.iter().map(|p| p.prefix.as_str()).collect();
-        f.debug_struct("LentCredentials").field("prefixes", &prefixes).finish_non_exhaustive()
+        f.debug_struct("TemporaryCredentials").field("prefixes", &prefixes).finish_non_exhaustive()
     }
 }
 
@@ -59,18 +59,18 @@ impl std::fmt::Debug for PrefixConfig {
     }
 }
 
-impl LentCredentials {
+impl TemporaryCredentials {
     /// What the user's own provider gives.
     ///
     /// # Errors
     /// `InvalidInput` for unknown names, and without a credential.
-    pub fn provided(config: BTreeMap<String, String>) -> Result<LentCredentials> {
+    pub fn provided(config: BTreeMap<String, String>) -> Result<TemporaryCredentials> {
         let known = StoreOptions::new(&config).map_err(|e| {
             let hint = e.hint_text().unwrap_or("Check what it returns").to_owned();
             Error::invalid("the credential provider returned an option that does not exist").because(e).hint(hint)
         })?;
         match known.has_credentials() || config.contains_key("token") {
-            true => Ok(LentCredentials { config: known.as_map().clone(), prefixes: Vec::new() }),
+            true => Ok(TemporaryCredentials { config: known.as_map().clone(), prefixes: Vec::new() }),
             false => Err(Error::invalid("the credential provider returned no credentials").hint(
                 "Return storage options, such as {'s3.access-key-id': …, 's3.secret-access-key': …, 'expires_at': …}",
             )),
@@ -157,29 +157,30 @@ mod tests {
     fn the_longest_prefix_wins() {
         let entry = |prefix: &str| PrefixConfig { prefix: prefix.to_owned(), config: map(&[("s3.region", prefix)]) };
         let all = ["s3", "s3://b/wh/", "s3://b/wh/t/data", "gs://b"].map(entry).to_vec();
-        let lent = LentCredentials { config: map(&[("s3.region", "all"), ("s3.endpoint", "e")]), prefixes: all };
-        assert_eq!(lent.at("s3://b/wh/t/data/1.parquet")["s3.region"], "s3://b/wh/t/data");
-        assert_eq!(lent.at("s3a://b/wh/t/metadata/v1")["s3.region"], "s3://b/wh/");
-        assert_eq!(lent.at("s3://other/x")["s3.region"], "s3");
-        assert_eq!(lent.at("abfss://c@a/x"), lent.config);
-        assert_eq!(lent.at("s3a://b/wh/x")["s3.endpoint"], "e");
-        let text = lent.prefixes_text().unwrap();
-        assert_eq!(prefixes_of(&serde_json::from_str(&text).unwrap()).unwrap(), lent.prefixes);
+        let granted =
+            TemporaryCredentials { config: map(&[("s3.region", "all"), ("s3.endpoint", "e")]), prefixes: all };
+        assert_eq!(granted.at("s3://b/wh/t/data/1.parquet")["s3.region"], "s3://b/wh/t/data");
+        assert_eq!(granted.at("s3a://b/wh/t/metadata/v1")["s3.region"], "s3://b/wh/");
+        assert_eq!(granted.at("s3://other/x")["s3.region"], "s3");
+        assert_eq!(granted.at("abfss://c@a/x"), granted.config);
+        assert_eq!(granted.at("s3a://b/wh/x")["s3.endpoint"], "e");
+        let text = granted.prefixes_text().unwrap();
+        assert_eq!(prefixes_of(&serde_json::from_str(&text).unwrap()).unwrap(), granted.prefixes);
         assert!(prefixes_of(&json!([{"prefix": 1}])).is_err());
     }
 
     #[test]
     fn the_first_expiry_counts() {
-        let lent = LentCredentials {
+        let granted = TemporaryCredentials {
             config: map(&[("s3.session-token-expires-at-ms", "9000"), ("adls.sas-token-expires-at-ms.a.b", "8000")]),
             prefixes: vec![PrefixConfig {
                 prefix: "gs".into(),
                 config: map(&[("gcs.oauth2.token-expires-at", "7000")]),
             }],
         };
-        assert_eq!(lent.expires_at_ms(), Some(7000));
+        assert_eq!(granted.expires_at_ms(), Some(7000));
         assert_eq!(expiry(&map(&[("s3.session-token-expires-at-ms", "soon")])), None);
-        assert_eq!(LentCredentials::default().expires_at_ms(), None);
-        assert!(!format!("{lent:?}").contains("8000"));
+        assert_eq!(TemporaryCredentials::default().expires_at_ms(), None);
+        assert!(!format!("{granted:?}").contains("8000"));
     }
 }
