@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pathlib
 import pickle
 import subprocess
@@ -15,11 +14,8 @@ import pytest
 
 import frazil as fz
 from object_server import s3_server
-from rest_cases import SCHEMA, asked, ids, one, opened
+from rest_cases import OWN, SCHEMA, asked, ids, new_bucket, one, opened
 from rest_server import Gate, RestServer, Vending, gated, serving
-
-BUCKETS = itertools.count()
-OWN = {"key": "AKIDOWNER", "secret": "secret-of-the-owner"}
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +33,7 @@ def gate(port: int) -> Iterator[Gate]:
 
 @pytest.fixture
 def server(port: int, gate: Gate) -> Iterator[RestServer]:
-    import boto3
-
-    behind, bucket = f"http://127.0.0.1:{port}", f"lasting-{next(BUCKETS)}"
-    keys = {"aws_access_key_id": OWN["key"], "aws_secret_access_key": OWN["secret"], "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=behind, **keys).create_bucket(Bucket=bucket)
-    store = {"endpoint": behind, "region": "us-east-1", **OWN}
+    bucket, store = new_bucket(port)
     with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}) as server:
         gate.service = server.service
         yield server

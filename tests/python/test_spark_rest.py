@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import frazil as fz
 from object_server import s3_server
-from rest_cases import SCHEMA, asked, ids, one, opened
+from rest_cases import SCHEMA, asked, ids, new_bucket, one, opened
 from rest_server import Auth, Gate, RestServer, Vending, gated, serving
 
 pytestmark = pytest.mark.spark
@@ -25,8 +24,6 @@ NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 SECONDS = 60 if NIGHTLY else 15
 LIFE = 5
 WORKERS = 2
-BUCKETS = itertools.count()
-OWN = {"key": "AKIDOWNER", "secret": "secret-of-the-owner"}
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +41,7 @@ def gate(port: int) -> Iterator[Gate]:
 @pytest.fixture
 def server(port: int, gate: Gate) -> Iterator[RestServer]:
     """Tables are in a bucket that only keys of the server open, for five seconds. Tokens of the catalog live longer."""
-    import boto3
-
-    behind, bucket = f"http://127.0.0.1:{port}", f"spark-{next(BUCKETS)}"
-    keys = {"aws_access_key_id": OWN["key"], "aws_secret_access_key": OWN["secret"], "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=behind, **keys).create_bucket(Bucket=bucket)
-    store = {"endpoint": behind, "region": "us-east-1", **OWN}
+    bucket, store = new_bucket(port)
     auth = Auth(secret="me:catalog-sesame", seconds=600)
     with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}, auth=auth) as server:
         server.switches.vending = Vending(seconds=LIFE)
