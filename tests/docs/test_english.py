@@ -1,4 +1,4 @@
-"""README.md and docs/ are in plain English: short sentences and short paragraphs. The house rule `dialect` has the words."""
+"""README.md and docs/ have short sentences and short paragraphs. The house rule `dialect` looks after the words."""
 
 import re
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ def paragraphs(text: str) -> Iterator[str]:
     text = re.sub(r"<!--.*?-->|^:::.*$|^    .*$|^!!! .*$", "", text, flags=re.MULTILINE | re.DOTALL)
     open_: list[str] = []
     for line in [*text.splitlines(), ""]:
-        if not line.strip() or START.match(line):
+        if not line.strip() or START.match(line) or (open_ and open_[0].startswith("#")):
             yield " ".join(open_)
             open_ = []
         if line.lstrip().startswith("|"):
             yield from line.split("|")
         else:
-            open_.append(START.sub("", line).strip())
+            open_.append(line if line.startswith("#") else START.sub("", line).strip())
 
 
 def words(sentence: str) -> int:

@@ -38,7 +38,8 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run_twice(page: Path, tmp_path: Path) -> None:
-    run = f"exec(compile(open(0, encoding='utf-8').read(), {str(page)!r}, 'exec'), {{'__name__': '__main__'}})"
+    # In the globals of `__main__`, so that worker processes find the page's functions.
+    run = f"exec(compile(open(0, encoding='utf-8').read(), {str(page)!r}, 'exec'), globals())"
     environment = {
         **os.environ,
         "TZ": "UTC",
