@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benches" / "RESULTS.md"
 FOLDER = ROOT / "docs" / "assets" / "plots"
-WIDTH, LABELS, FIGURES = 720, 150, 130
+WIDTH, LABELS, FIGURES = 730, 165, 130
 BAR, GAP, TOP, BOTTOM = 24, 10, 62, 30
 OURS, OTHERS = "#1976a8", "#9aa7b1"
 DARK, PALE = "#1b2733", "#5b6874"
@@ -130,8 +130,8 @@ def svg(plot: Plot, values: dict[str, float]) -> str:
     height = TOP + len(values) * (BAR + GAP) + BOTTOM
     room = WIDTH - LABELS - FIGURES
     most, least = max(values.values()), min(values.values())
-    ours = min(value for label, value in values.items() if label.startswith("Frazil"))
-    low = 10 ** math.floor(math.log10(least)) if plot.logarithmic else 0.0
+    ours = max(value for label, value in values.items() if label.startswith("Frazil"))
+    low = 10.0 ** math.floor(math.log10(least)) if plot.logarithmic else 0.0
 
     def length(value: float) -> float:
         share = math.log(value / low) / math.log(most / low) if plot.logarithmic else value / most
