@@ -36,6 +36,7 @@ def test_there_are_examples() -> None:
     assert len(PAGES) > 5
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run_twice(page: Path, tmp_path: Path) -> None:
     # In the globals of `__main__`, so that worker processes find the page's functions.
@@ -60,6 +61,6 @@ def test_examples_run_twice(page: Path, tmp_path: Path) -> None:
             text=True,
             cwd=tmp_path / "work",
             env=environment,
-            timeout=300,
+            timeout=580,
         )
         assert done.returncode == 0, f"{number} run: {done.stderr[-4000:]}\n{done.stdout[-1000:]}"
