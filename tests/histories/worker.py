@@ -78,7 +78,8 @@ class Worker:
         table, rows = self.table, self.rows(group, value)
         where = f"g = '{group}'"
         if self.kind.joint:
-            return self.change_all(verb, rows, where, value)
+            self.change_all(verb, rows, where, value)
+            return
         match verb, self.kind.keyed:
             case "append", False:
                 table.append(rows)

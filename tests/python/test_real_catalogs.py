@@ -1,8 +1,8 @@
 """Real servers of catalogs and stores: the same work on each, and PyIceberg goes on with the same tables.
 
 Catalogs: Iceberg's REST fixture on SQLite and PostgreSQL, PostgreSQL itself, Nessie, and by PyIceberg's own catalogs
-Hive and Glue. Stores: moto, MinIO (also with keys of its STS), versitygw, Azurite and Google's, each with a SQL catalog.
-One more REST catalog is behind a slow network.
+Hive and Glue. Stores: moto, MinIO (also with keys of its STS), versitygw, Azurite and Google's, each with a SQL
+catalog. One more REST catalog is behind a slow network.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from server_fixtures import (
     minio_server,
     moto_server,
     nessie_server,
-    postgres_server,
     rest_on_postgres_server,
     rest_server,
     toxiproxy_server,
@@ -41,7 +40,6 @@ __all__ = [
     "minio_server",
     "moto_server",
     "nessie_server",
-    "postgres_server",
     "rest_on_postgres_server",
     "rest_server",
     "toxiproxy_server",
@@ -52,29 +50,35 @@ WRITERS, TURNS = 4, 4
 
 
 @dataclass
+class Reached:
+    """How Frazil and PyIceberg open a catalog. PyIceberg takes the same properties unless it has its own."""
+
+    properties: dict[str, str]
+    of_pyiceberg: dict[str, str] | None = None
+    name: str = "real"
+
+
+@dataclass
 class Real:
-    """A catalog that runs here, as Frazil and PyIceberg open it, and a namespace of the test's own."""
+    """A catalog that runs here, and a namespace of the test's own."""
 
     kind: str
-    properties: dict[str, str]
+    reached: Reached
     namespace: str
 
-    # What PyIceberg needs besides.
-    more: dict[str, str] = field(default_factory=dict)
-
     def ours(self) -> fz.Catalog:
-        return fz.catalog("real", **self.properties)
+        return fz.catalog(self.reached.name, **self.reached.properties)
 
     def theirs(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog("real", **self.properties, **self.more)
+        return load_catalog(self.reached.name, **(self.reached.of_pyiceberg or self.reached.properties))
 
 
 # ---------------------------------------------------------------- how each server is reached
 
-Given = tuple[dict[str, str], dict[str, str]]
 Asking = pytest.FixtureRequest
+Reaching = Callable[[Asking, Path], Reached]
 
 
 def served(request: Asking, name: str) -> Server:
@@ -83,55 +87,57 @@ def served(request: Asking, name: str) -> Server:
     return server
 
 
-def rest(name: str) -> Callable[[Asking, Path], Given]:
-    return lambda request, _: ({"type": "rest", "uri": served(request, name)["uri"]}, {})
+def rest(name: str) -> Reaching:
+    return lambda request, _: Reached({"type": "rest", "uri": served(request, name)["uri"]})
 
 
-def slow_rest(request: Asking, _: Path) -> Given:
+def slow_rest(request: Asking, _: Path) -> Reached:
     """Each answer takes 20 to 40 ms, and comes in pieces."""
     server, toxic = served(request, "rest"), served(request, "toxiproxy")
     name = f"slow{next(PROXIES)}"
     port = proxied(toxic, name, int(server["uri"].rpartition(":")[2]))
     poison(toxic, name, "latency", latency=30, jitter=10)
     poison(toxic, name, "slicer", average_size=1000, size_variation=500, delay=100)
-    return {"type": "rest", "uri": f"http://127.0.0.1:{port}"}, {}
+    return Reached({"type": "rest", "uri": f"http://127.0.0.1:{port}"})
 
 
-def hive(request: Asking, _: Path) -> Given:
+def hive(request: Asking, _: Path) -> Reached:
     pytest.importorskip("thrift", reason="PyIceberg's Hive catalog needs the package 'thrift'")
     server = served(request, "hive")
-    return {"type": "hive", "uri": server["uri"], "warehouse": server["warehouse"]}, {}
+    return Reached({"type": "hive", "uri": server["uri"], "warehouse": server["warehouse"]})
 
 
-def glue(request: Asking, _: Path) -> Given:
+def glue(request: Asking, _: Path) -> Reached:
     server = served(request, "moto")
     keys = {"access-key-id": server["key"], "secret-access-key": server["secret"], "region": server["region"]}
     found = {"type": "glue", "warehouse": f"s3://{server['bucket']}/glue", "glue.endpoint": server["endpoint"]}
     found |= {f"glue.{name}": value for name, value in keys.items()}
-    return {**found, **{f"s3.{name}": value for name, value in keys.items()}, "s3.endpoint": server["endpoint"]}, {}
+    found |= {f"s3.{name}": value for name, value in keys.items()}
+    return Reached({**found, "s3.endpoint": server["endpoint"]})
 
 
 def sql(folder: Path, warehouse: str, **properties: str) -> dict[str, str]:
     return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": warehouse, **properties}
 
 
-def postgres(request: Asking, folder: Path) -> Given:
-    """PyIceberg has no driver for it here, so it reads what Frazil wrote through a REST catalog on the same tables."""
-    server = served(request, "postgres")
-    return {"type": "sql", "uri": server["uri"], "warehouse": str(folder / "warehouse")}, {}
+def postgres(request: Asking, _: Path) -> Reached:
+    """Frazil works in the database, and PyIceberg with Java's catalog in the same database."""
+    server = served(request, "rest_on_postgres")
+    own = {"type": "sql", "uri": server["database"], "warehouse": server["warehouse"]}
+    return Reached(own, {"type": "rest", "uri": server["uri"]}, "fixture")
 
 
-def s3(name: str) -> Callable[[Asking, Path], Given]:
-    def given(request: Asking, folder: Path) -> Given:
+def s3(name: str) -> Reaching:
+    def given(request: Asking, folder: Path) -> Reached:
         server = served(request, name)
         keys = {"access-key-id": server["key"], "secret-access-key": server["secret"], "region": server["region"]}
         access = {f"s3.{key}": value for key, value in {**keys, "endpoint": server["endpoint"]}.items()}
-        return sql(folder, f"s3://{server['bucket']}/{folder.name}", **access), {}
+        return Reached(sql(folder, f"s3://{server['bucket']}/{folder.name}", **access))
 
     return given
 
 
-def of_a_role(request: Asking, folder: Path) -> Given:
+def of_a_role(request: Asking, folder: Path) -> Reached:
     """MinIO's STS gives keys with a session."""
     import boto3
 
@@ -139,29 +145,31 @@ def of_a_role(request: Asking, folder: Path) -> Given:
     keys = {"aws_access_key_id": server["key"], "aws_secret_access_key": server["secret"]}
     sts = boto3.client("sts", endpoint_url=server["endpoint"], region_name=server["region"], **keys)
     role = sts.assume_role(RoleArn="arn:aws:iam::123456789012:role/frazil", RoleSessionName="tests")["Credentials"]
-    own, more = s3("minio")(request, folder)
+    own = s3("minio")(request, folder).properties
     own["s3.access-key-id"], own["s3.secret-access-key"] = role["AccessKeyId"], role["SecretAccessKey"]
-    return {**own, "s3.session-token": role["SessionToken"]}, more
+    return Reached({**own, "s3.session-token": role["SessionToken"]})
 
 
-def azure(request: Asking, folder: Path) -> Given:
+def azure(request: Asking, folder: Path) -> Reached:
+    """Frazil is given the whole address, and PyIceberg its parts, for PyArrow."""
     server = served(request, "azurite")
-    access = {"adls.account-name": server["account"], "adls.account-key": server["key"]}
-    authority = f"127.0.0.1:{server['port']}"
-    # Frazil takes the whole address, PyIceberg its parts.
-    theirs = {"adls.blob-storage-authority": authority, "adls.blob-storage-scheme": "http"}
-    return sql(folder, f"abfs://frazil/{folder.name}", **access, **{"adls.account-host": server["endpoint"]}), theirs
+    own = sql(folder, f"abfs://frazil/{folder.name}")
+    own |= {"adls.account-name": server["account"], "adls.account-key": server["key"]}
+    parts = {"adls.blob-storage-authority": f"127.0.0.1:{server['port']}", "adls.blob-storage-scheme": "http"}
+    io = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+    return Reached({**own, "adls.account-host": server["endpoint"]}, {**own, **parts, **io})
 
 
-def google(request: Asking, folder: Path) -> Given:
+def google(request: Asking, folder: Path) -> Reached:
     server = served(request, "google")
     access = {"gcs.service.host": server["endpoint"], "gcs.oauth2.token": "any"}
     # PyArrow takes a token only with the time of its end.
-    theirs = {"gcs.oauth2.token-expires-at": "4102444800000"}
-    return sql(folder, f"gs://{server['bucket']}/{folder.name}", **access), theirs
+    end = {"gcs.oauth2.token-expires-at": "4102444800000"}
+    own = sql(folder, f"gs://{server['bucket']}/{folder.name}", **access)
+    return Reached(own, {**own, **end})
 
 
-KINDS: dict[str, Callable[[Asking, Path], Given]] = {
+KINDS: dict[str, Reaching] = {
     "rest": rest("rest"),
     "rest-postgres": rest("rest_on_postgres"),
     "rest-slow": slow_rest,
@@ -183,8 +191,7 @@ def real(request: Asking, tmp_path: Path) -> Real:
     number = next(NAMESPACES)
     folder = tmp_path / f"wh{number}"
     folder.mkdir()
-    properties, more = KINDS[request.param](request, folder)
-    real = Real(request.param, properties, f"ns{number}", more)
+    real = Real(request.param, KINDS[request.param](request, folder), f"ns{number}")
     real.ours().create_namespace(real.namespace)
     return real
 

@@ -99,7 +99,7 @@ def rest_on_postgres(folder: Path) -> Server:
         database.stop()
         raise
     server.program.others.append(database.program)
-    return server
+    return Server(server.program, {**server.values, "database": database["uri"]})
 
 
 def hive(folder: Path) -> Server:
