@@ -1,4 +1,4 @@
-"""Random histories with kills: processes change a table, or two by joint commits. One after another is killed by SIGKILL.
+"""Random histories with kills: processes change one or two tables, and one after another is killed by SIGKILL.
 
 Requests to some REST catalogs fail, too. Afterwards the tables must hold exactly what the logs of the processes say:
 nothing lost, doubled or torn. Then orphans are removed, and every live file of every snapshot must still exist.
