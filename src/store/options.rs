@@ -10,8 +10,8 @@ use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
-use super::credentials::azure_text;
 use super::credentials::names;
+use super::credentials::{azure_authority, azure_text};
 use super::place::Service;
 use crate::error::{Error, Result, is_secret_option};
 use crate::types::options::truth;
@@ -107,7 +107,7 @@ const DOTTED: [(&str, Service, Means); 72] = [
     ("adls.token", Service::Azure, Is("azure_storage_token")),
     ("adls.anon", Service::Azure, Is("azure_skip_signature")),
     ("adls.account-host", Service::Azure, Is("azure_storage_endpoint")),
-    ("adls.blob-storage-authority", Service::Azure, Is("azure_storage_endpoint")),
+    ("adls.blob-storage-authority", Service::Azure, Nothing),
     ("adls.blob-storage-scheme", Service::Azure, Nothing),
     ("adls.dfs-storage-authority", Service::Azure, Nothing),
     ("adls.dfs-storage-scheme", Service::Azure, Nothing),
@@ -283,6 +283,9 @@ impl StoreOptions {
             match dotted(name) {
                 Some((Service::Azure, _)) if name == azure_text::OPTION && service == Service::Azure => {
                     out.extend(azure_text::settings(value)?);
+                }
+                Some(_) if name == azure_authority::OPTION && service == Service::Azure => {
+                    out.extend(azure_authority::endpoint(&self.0, account));
                 }
                 Some((of, means)) if of == service => out.extend(meant(name, means, value)?),
                 None if knows(service, name) => out.push((name.clone(), value.clone())),

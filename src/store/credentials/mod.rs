@@ -5,6 +5,7 @@
 //! credentials, when they expire and how to renew them. So tasks in other processes can go on.
 //!
 //! - `aws`: profiles of Amazon's tools, assumed roles, programs that print keys, single sign-on
+//! - `azure_authority`: hosts of Azure's blob service, as PyIceberg names them
 //! - `azure_text`: connection strings of Azure
 //! - `endpoint`: an endpoint of a catalog's server that renews credentials or signs requests
 //! - `handover`: how processes other than the catalog's ask its server
@@ -16,6 +17,7 @@
 //! - `signing`: requests that somebody else signs
 
 pub(super) mod aws;
+pub(super) mod azure_authority;
 pub(super) mod azure_text;
 mod endpoint;
 mod handover;
