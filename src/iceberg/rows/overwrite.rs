@@ -13,6 +13,7 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::commit::summary::REPLACE_PARTITIONS;
 use crate::iceberg::rows::effect::Effect;
+use crate::rows::row_changes::assignments::row_counts;
 use crate::rows::row_changes::patch::Remove;
 use crate::rows::stream::RowReader;
 
@@ -69,10 +70,14 @@ pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Resul
         }
         RowRemoval::Named(files, hits) => {
             let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove)?;
+            let new = brought.own.files().iter().chain(&brought.borrowed).map(|file| file.record_count).sum::<i64>();
+            let whole = files.iter().map(|file| file.record_count).sum::<i64>();
+            let [new, whole] = [new, whole].map(|rows| u64::try_from(rows).unwrap_or_default());
+            let summary = row_counts(0, new, effect.counts.deleted + whole);
             effect.added.join(brought.own);
             effect.removed.extend(files);
             effect.borrowed = brought.borrowed;
-            effect.change(view, Command::Delete, filter.clone()).map(Some)
+            Ok(Some(effect.change(view, Command::Delete, filter.clone())?.with_summary(summary)))
         }
     }
 }
