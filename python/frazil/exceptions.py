@@ -49,7 +49,10 @@ class FrazilError(Exception):
         self.hint = None if hint is None else _core.public_text(hint, _LONGEST)
 
     def __str__(self) -> str:
-        return self._message if self.hint is None or self.hint in self._message else f"{self._message}. {self.hint}"
+        # Errors of the core have all of it in their message.
+        where = ", ".join(f"{key}: {value}" for key, value in self.context.items() if value not in self._message)
+        text = f"{self._message} ({where})" if where else self._message
+        return text if self.hint is None or self.hint in text else f"{text}. {self.hint}"
 
     def __reduce__(self) -> tuple[type[FrazilError], tuple[str, dict[str, str], str | None]]:
         return type(self), (self._message, self.context, self.hint)

@@ -1,8 +1,10 @@
 """Arguments of the public functions: checked, and converted to the form that the core takes."""
 
+from frazil.arguments.rows import refuse_objects, rows
 from frazil.arguments.values import (
     EPOCH,
     At,
+    at_home,
     column_path,
     columns,
     count,
@@ -16,7 +18,7 @@ from frazil.arguments.values import (
     path,
     paths,
     real,
-    rows,
+    selection,
     session,
     shown,
     text,
@@ -28,6 +30,7 @@ from frazil.arguments.values import (
 __all__ = [
     "EPOCH",
     "At",
+    "at_home",
     "column_path",
     "columns",
     "count",
@@ -41,7 +44,9 @@ __all__ = [
     "path",
     "paths",
     "real",
+    "refuse_objects",
     "rows",
+    "selection",
     "session",
     "shown",
     "text",
