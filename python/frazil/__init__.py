@@ -122,8 +122,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("frazil.spark")
-    import sys
+    import inspect
 
     from frazil import names
 
-    raise names.of_module(name, sys._getframe(1))
+    raise names.of_module(name, inspect.currentframe())

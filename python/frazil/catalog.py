@@ -333,8 +333,8 @@ class Catalog:
             identifier: Its namespace and name: `db.events`.
             schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with comments and default values, or anything
                 with `__arrow_c_schema__`. It can be left out if `data` is given.
-            partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`. Terms such as
-                `frazil.bucket(16, "user_id")` are taken too.
+            partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`. It can also
+                have terms such as `frazil.bucket(16, "user_id")`.
             sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
             properties: Table properties. `format-version` is 1, 2 (the default) or 3.
             location: A new folder for its files. By default the namespace's location or the warehouse decides. Leave it
@@ -859,9 +859,7 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
 def _schema_of_rows(rows: Any) -> Any:
     """The columns of the first rows of a table."""
     if rows is None:
-        raise InvalidInputError(
-            "a new table needs columns", hint="Give schema=, a pyarrow.Schema, or rows by data=, whose columns it takes"
-        )
+        raise InvalidInputError("a new table needs columns", hint="Give schema=, or rows by data=")
     from frazil import interop
 
     return interop.schema_of_rows(rows)

@@ -92,7 +92,7 @@ class Table(TableHandle, RowChanges):
 
             table.upsert(rows, on="id").last_commit.rows_updated
 
-        It is that of the newest version that this object knows, until `refresh()`.
+        `refresh()` forgets it, if it reads another version.
         """
         before = self._made[0] if self._made is not None and self._made[1] is self._core else None
         return last_commit(self._core, before)
@@ -291,8 +291,8 @@ class Table(TableHandle, RowChanges):
         """Adds rows in one commit. Returns the table, now at its new version.
 
         Args:
-            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, a scan, …), or a pandas data frame. It can
-                also be a lazy frame of polars, a dataset or scanner of pyarrow, or a list or generator of batches,
+            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, a scan, …), or a pandas data frame. It
+                can also be a lazy frame of polars, a dataset or scanner of pyarrow, or a list or generator of batches,
                 tables or data frames with the same columns. Columns are matched by name.
             branch: The branch to append to; None is `main`. A new branch starts at the current snapshot.
             snapshot_properties: Properties to add to the snapshot's summary. If the table's property

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil import _core, foreign
+from frazil.arguments.values import at_home
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.names import similar
 
@@ -119,9 +120,9 @@ def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None =
     """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
     out = {**_properties(name, configured() if read is None else read), **given}
     if "warehouse" in out:
-        out["warehouse"] = os.path.expanduser(out["warehouse"])
-    if out.get("uri", "").startswith("sqlite:///~"):
-        out["uri"] = "sqlite:///" + os.path.expanduser(out["uri"][len("sqlite:///") :])
+        out["warehouse"] = at_home(out["warehouse"])
+    if (database := out.get("uri", "").removeprefix("sqlite:///")).startswith("~"):
+        out["uri"] = f"sqlite:///{at_home(database)}"
     if foreign.BY_IMPORT_PATH in out:
         provider = out.pop(foreign.BY_IMPORT_PATH)
         # A callable that is given has precedence.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from frazil.exceptions import InvalidInputError
 
@@ -52,7 +52,7 @@ def rows(data: Any) -> Any:
     """
     known = _known_as(data)
     if isinstance(data, type) or known in _WAYS:
-        _refuse(data, known)
+        raise _refusal(data, known)
     if known in ("pandas.DataFrame", "geopandas.GeoDataFrame"):
         from frazil import interop
 
@@ -78,7 +78,7 @@ def rows(data: Any) -> Any:
         return _with_default(data)
     if isinstance(data, (list, tuple, Iterator)) and not isinstance(data, (str, bytes)):
         return _rows_of_several(data)
-    _refuse(data, known)
+    raise _refusal(data, known)
 
 
 def _rows_of_several(data: Any) -> Any:
@@ -154,7 +154,7 @@ def _with_default(data: Any) -> Any:
     return _Stream(data) if asked and asked[0].default is inspect.Parameter.empty else data
 
 
-def _refuse(data: Any, known: str) -> NoReturn:
+def _refusal(data: Any, known: str) -> InvalidInputError:
     if isinstance(data, type):
         hint = "Give an object of the class, with rows"
     elif known in _WAYS:
@@ -171,7 +171,7 @@ def _refuse(data: Any, known: str) -> NoReturn:
         hint = "Write data.to_pyarrow()"
     else:
         hint = "Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas"
-    raise InvalidInputError(f"data: rows can't be read from {_shown(data)}", hint=hint)
+    return InvalidInputError(f"data: rows can't be read from {_shown(data)}", hint=hint)
 
 
 def _shown(data: Any) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from frazil import _core
@@ -97,7 +98,7 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
 
 def at_home(location: str) -> str:
     """A location with the home folder in place of `~` at its start."""
-    return os.path.expanduser(location) if location.startswith("~") else location
+    return str(Path(location).expanduser()) if location.startswith("~") else location
 
 
 def filter_text(filter: str | Predicate, argument: str = "filter") -> str:
@@ -185,13 +186,12 @@ def outside_folders(locations: Sequence[str] | None) -> list[str]:
     return [] if locations is None else [path("outside_locations", location) for location in locations]
 
 
-def columns(select: str | Iterable[str], argument: str = "select") -> tuple[str, ...]:
+def columns(select: str | Term | Iterable[str | Term], argument: str = "select") -> tuple[str, ...]:
     """Column names, or one name. Columns by `frazil.col` count by their names."""
-    if isinstance(select, (str, Term)):
-        select = (select,)  # type: ignore[assignment]
-    if isinstance(select, (bytes, Mapping)) or not isinstance(select, Iterable):
+    given: Any = (select,) if isinstance(select, (str, Term)) else select
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{argument} must be a list of columns, not {shown(select)}")
-    columns = tuple(str(name) if isinstance(name, Term) else name for name in select)
+    columns = tuple(str(name) if isinstance(name, Term) else name for name in given)
     for name in columns:
         if not isinstance(name, str):
             raise InvalidInputError(f"{argument}: a column's name must be a string, not {shown(name)}")
@@ -199,14 +199,17 @@ def columns(select: str | Iterable[str], argument: str = "select") -> tuple[str,
     return columns
 
 
-def selection(select: str | Iterable[str], argument: str = "select") -> tuple[str, ...]:
+def selection(select: Any, argument: str = "select") -> tuple[str, ...]:
     """Columns to read. A scan has each column once."""
-    if isinstance(select, tuple) and len(select) == 1 and isinstance(select[0], (list, tuple)):
+    given = select
+    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], (list, tuple)):
         # `select(["a", "b"])` for `select("a", "b")`.
-        select = select[0]
-    if isinstance(select, str) or not isinstance(select, Iterable):
-        select = (select,)
-    names = columns([column_name(one, argument) if isinstance(one, Term) else one for one in select], argument)
+        given = given[0]
+    if isinstance(given, (str, Term)):
+        given = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):
+        given = [column_name(one, argument) if isinstance(one, Term) else one for one in given]
+    names = columns(given, argument)
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         raise InvalidInputError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -16,18 +15,18 @@ _Class = TypeVar("_Class", bound=type)
 _Item = TypeVar("_Item")
 
 
-def answers(property: str | None = None) -> Callable[[_Class], _Class]:
+def answers(property_name: str | None = None) -> Callable[[_Class], _Class]:
     """A class whose unknown attributes are answered with Frazil's word.
 
     Args:
-        property: The property that gives objects of the class. A call of such an object says that it is a property.
+        property_name: The property that gives objects of the class. A call of such an object says so.
     """
 
     def decorated(cls: _Class) -> _Class:
         # Type checkers must not see these: every attribute would exist for them.
         setattr(cls, "__getattr__", _no_attribute)  # noqa: B010
-        if property is not None:
-            setattr(cls, "__call__", _refuse_calls(property))  # noqa: B010
+        if property_name is not None:
+            setattr(cls, "__call__", _refuse_calls(property_name))  # noqa: B010
         return cls
 
     return decorated
@@ -46,10 +45,10 @@ def _no_attribute(self: Any, name: str) -> NoReturn:
 
 
 def _refuse_calls(name: str) -> Callable[..., NoReturn]:
-    def __call__(self: object, *_: object, **__: object) -> NoReturn:
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
         raise TypeError(_said_of(name))
 
-    return __call__
+    return refuse
 
 
 def _said_of(name: str) -> str:
@@ -63,9 +62,9 @@ class Items(list[_Item]):
 
     __slots__ = ("_property",)
 
-    def __init__(self, items: list[_Item], property: str) -> None:
+    def __init__(self, items: list[_Item], property_name: str) -> None:
         super().__init__(items)
-        self._property = property
+        self._property = property_name
 
     def __reduce_ex__(self, _: Any) -> tuple[type[list[_Item]], tuple[list[_Item]]]:
         return list, (list(self),)
@@ -75,21 +74,25 @@ class Items(list[_Item]):
 setattr(Items, "__call__", lambda self, *_, **__: _refuse_calls(self._property)(self))  # noqa: B010
 
 
-def of_module(name: str, caller: FrameType) -> Exception:
+def of_module(name: str, asked: FrameType | None) -> Exception:
     """The error for a name that the package `frazil` does not have.
+
+    `from frazil import name` gets an ImportError with the answer, because Python would replace the text of an
+    AttributeError.
 
     Args:
         name: The name.
-        caller: The frame that asks. `from frazil import name` gets an ImportError with the answer, because Python would
-            replace the text of an AttributeError.
+        asked: The frame of the package's `__getattr__`.
     """
     answer = _answer(["frazil"], name)
     message = f"module 'frazil' has no attribute {name!r}"
     if answer is None:
-        return AttributeError(message, name=name, obj=sys.modules["frazil"])
-    if _imports(caller):
+        known = asked.f_globals.get("__all__", []) if asked is not None else []
+        meant = similar(name, known) if not name.startswith("_") else None
+        return AttributeError(message if meant is None else f"{message}. Did you mean '{meant}'?")
+    if asked is not None and asked.f_back is not None and _imports(asked.f_back):
         return ImportError(f"cannot import name {name!r} from 'frazil': {answer}", name="frazil")
-    return AttributeError(f"{message}: {answer}", name=name, obj=sys.modules["frazil"])
+    return AttributeError(f"{message}: {answer}")
 
 
 def _imports(frame: FrameType) -> bool:

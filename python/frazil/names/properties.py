@@ -12,28 +12,29 @@ __all__ = ["catalog_property", "table_property"]
 
 _CATALOG = """
 type uri warehouse token credential scope audience resource prefix oauth2-server-uri py-catalog-impl py-io-impl
-credential-provider default-namespace client ssl auth headers auth.manager auth.type auth.impl ssl.cabundle ssl.client.cert
-ssl.client.key snapshot-loading-mode scan-planning-mode rest-scan-planning.appends rest-scan-planning.poll-timeout-ms
-rest-metrics-reporting-enabled rest-page-size namespace-separator view-endpoints-supported table-name
-token-expires-in-ms token-refresh-enabled token-exchange-enabled rest.sigv4-enabled rest.signing-name rest.signing-region
-rest.access-key-id rest.secret-access-key rest.session-token rest.auth.type rest.auth.basic.username
-rest.auth.basic.password rest.auth.sigv4.delegate-auth-type rest.sigv4.max-retries rest.client.connection-timeout-ms
-rest.client.socket-timeout-ms rest.client.max-retries rest.client.max-answer-bytes rest.client.user-agent
-rest.client.proxy.hostname rest.client.proxy.port rest.client.proxy.username rest.client.proxy.password
-rest.one-snapshot-commits gcp.auth.credentials-path gcp.auth.scopes jdbc.user jdbc.password jdbc.schema-version
-jdbc.init-catalog-tables init_catalog_tables schema_version echo pool_pre_ping io-impl catalog-impl cache-enabled
-cache.case-sensitive cache.expiration-interval-ms clients lock-impl lock-check-max-wait-time lock-check-min-wait-time
-lock-check-retries hive.hive2-compatible hive.kerberos-authentication hive.kerberos-service-name downcast-ns-timestamp-to-us-on-write
+credential-provider default-namespace client ssl auth headers auth.manager auth.type auth.impl ssl.cabundle
+ssl.client.cert ssl.client.key snapshot-loading-mode scan-planning-mode rest-scan-planning.appends
+rest-scan-planning.poll-timeout-ms rest-metrics-reporting-enabled rest-page-size namespace-separator
+view-endpoints-supported table-name token-expires-in-ms token-refresh-enabled token-exchange-enabled
+rest.sigv4-enabled rest.signing-name rest.signing-region rest.access-key-id rest.secret-access-key rest.session-token
+rest.auth.type rest.auth.basic.username rest.auth.basic.password rest.auth.sigv4.delegate-auth-type
+rest.sigv4.max-retries rest.client.connection-timeout-ms rest.client.socket-timeout-ms rest.client.max-retries
+rest.client.max-answer-bytes rest.client.user-agent rest.client.proxy.hostname rest.client.proxy.port
+rest.client.proxy.username rest.client.proxy.password rest.one-snapshot-commits gcp.auth.credentials-path
+gcp.auth.scopes jdbc.user jdbc.password jdbc.schema-version jdbc.init-catalog-tables init_catalog_tables
+schema_version echo pool_pre_ping io-impl catalog-impl cache-enabled cache.case-sensitive cache.expiration-interval-ms
+clients lock-impl lock-check-max-wait-time lock-check-min-wait-time lock-check-retries hive.hive2-compatible
+hive.kerberos-authentication hive.kerberos-service-name downcast-ns-timestamp-to-us-on-write
 legacy-current-snapshot-id max-workers metastore table-default-file-format max_retries retry_timeout allow_http
 botocore_session location owner metrics-reporter-impl list-all-tables urn credentials database user password host port
 """
 
 _TABLE = """
 format-version comment owner schema.name-mapping.default write.data.path write.metadata.path write.folder-storage.path
-write.object-storage.path write.object-storage.enabled write.object-storage.partitioned-paths write.location-provider.impl
-write.py-location-provider.impl commit.manifest-merge.enabled commit.manifest.min-count-to-merge
-commit.manifest.target-size-bytes commit.retry.max-wait-ms commit.retry.min-wait-ms commit.retry.num-retries
-commit.retry.total-timeout-ms commit.status-check.num-retries commit.status-check.max-wait-ms
+write.object-storage.path write.object-storage.enabled write.object-storage.partitioned-paths
+write.location-provider.impl write.py-location-provider.impl commit.manifest-merge.enabled
+commit.manifest.min-count-to-merge commit.manifest.target-size-bytes commit.retry.max-wait-ms commit.retry.min-wait-ms
+commit.retry.num-retries commit.retry.total-timeout-ms commit.status-check.num-retries commit.status-check.max-wait-ms
 commit.status-check.min-wait-ms commit.status-check.total-timeout-ms gc.enabled history.expire.max-ref-age-ms
 history.expire.max-snapshot-age-ms history.expire.min-snapshots-to-keep read.split.adaptive-size.enabled
 read.split.metadata-target-size read.split.open-file-cost read.split.planning-lookback read.split.target-size
@@ -61,10 +62,10 @@ write.parquet.vectorization.batch-size write.spark.accept-any-schema write.spark
 write.spark.advisory-partition-size-bytes write.summary.partition-limit write.target-file-size-bytes
 write.update.distribution-mode write.update.isolation-level write.update.mode write.upsert.enabled write.wap.enabled
 compatibility.snapshot-id-inheritance.enabled encryption.data-key-length encryption.key-id engine.hive.enabled
-flink.max-continuous-empty-commits iceberg.hive.lock-heartbeat-interval-ms
-commit.max-retries commit.max-retry-wait commit.min-retry-wait commit.timeout commit.force-compact commit.callbacks
-commit.callback.metastore commit.force-create-snapshot commit.user-prefix commit.strict-mode.last-safe-snapshot
-commit.discard-duplicate-files read.batch-size
+flink.max-continuous-empty-commits iceberg.hive.lock-heartbeat-interval-ms commit.max-retries commit.max-retry-wait
+commit.min-retry-wait commit.timeout commit.force-compact commit.callbacks commit.callback.metastore
+commit.force-create-snapshot commit.user-prefix commit.strict-mode.last-safe-snapshot commit.discard-duplicate-files
+read.batch-size
 """
 
 _FAMILIES = (
@@ -85,6 +86,10 @@ _COLUMNS = (
     ),
 )
 """Beginnings of properties of tables that end with the name of a column."""
+
+
+_ENDINGS = {"bytes", "ms", "default", "enabled", "write"}
+"""Words that are easily left out."""
 
 
 def catalog_property(name: str) -> str | None:
@@ -113,9 +118,4 @@ def _is_near(name: str, found: str) -> bool:
     if mine and theirs:
         return all(similar(word, theirs) is not None for word in mine)
     # A word is missing or too much, as in `write.target-file-size`.
-    return (
-        not (mine or theirs)
-        or theirs <= {"bytes", "ms", "default", "enabled", "write"}
-        and not mine
-        or mine <= {"bytes"}
-    )
+    return (not mine and theirs <= _ENDINGS) or (not theirs and mine <= _ENDINGS)

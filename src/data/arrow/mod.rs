@@ -4,8 +4,8 @@
 //! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition
 //! transforms to whole columns.
 //!
-//! `transform_array` applies partition transforms to whole arrays, for `transform_column`. `type_names` names Arrow types
-//! in messages.
+//! `transform_array` applies partition transforms to whole arrays, for `transform_column`. `type_names` names Arrow
+//! types in messages.
 
 pub(crate) mod array_value;
 pub mod bucket_array;

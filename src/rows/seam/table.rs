@@ -42,7 +42,7 @@ pub trait Table: Send + Sync + Debug {
     fn name(&self) -> Option<String> {
         None
     }
-    /// The snapshots that the commit added by which this version was made here. `None` if the format does not keep them.
+    /// The snapshots of the commit by which this version was made here. `None` if the format does not keep them.
     fn committed(&self) -> Option<&[i64]> {
         None
     }
