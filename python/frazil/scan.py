@@ -100,7 +100,7 @@ class Scan:
         Args:
             columns: The columns' names, or one list of names.
         """
-        return self._with(columns=arguments.selection(columns))
+        return self._with(columns=arguments.selection(columns, "columns"))
 
     def limit(self, rows: int) -> Scan:
         """Reads no more than this number of rows. Which rows are read is not defined.

@@ -93,7 +93,7 @@ def _rows_of_several(data: Any) -> Any:
         if not any(hasattr(item, name) for name in (*_STREAMS, "collect_schema")):
             raise InvalidInputError(
                 f"data: a list or iterator must have batches, tables or data frames, not {_shown(item)}",
-                hint="Write pyarrow.table({'name': values}), or pyarrow.RecordBatchReader.from_batches(schema, batches)",
+                hint="Write pyarrow.table({'name': values}), or RecordBatchReader.from_batches(schema, batches)",
             )
         return rows(item)
 

@@ -120,15 +120,24 @@ def rows_of_batches(items: Iterable[Any], checked: Callable[[Any], Any]) -> Batc
         yield from start
         for number, item in enumerate(source, 2):
             reader = _reader_of(checked(item))
-            if not reader.schema.remove_metadata().equals(schema):
+            if reader.schema.remove_metadata().equals(schema):
+                yield from reader
+            elif _kinds(reader.schema) == _kinds(schema):
+                # Libraries differ in how they lay out texts.
+                yield from reader.cast(start.schema)
+            else:
                 raise InvalidInputError(
                     f"data: the columns of batch {number} differ from those of the first: "
                     f"{_listed(reader.schema)} instead of {_listed(schema)}",
                     hint="Give all batches the same columns and types, or write them one by one in a transaction",
                 )
-            yield from reader
 
     return BatchReader(start.schema, batches())
+
+
+def _kinds(schema: pa.Schema) -> list[tuple[str, str]]:
+    """Names and types of columns, without the layouts of texts."""
+    return [(field.name, str(field.type).replace("large_", "").replace("_view", "")) for field in schema]
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -81,7 +81,6 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "scan_iceberg": (_L, "frazil.open_table(path).scan()"),
         "read_iceberg": (_PANDAS, "frazil.load_table(name).scan().to_pandas()"),
         "read_table": (_S, "frazil.load_table(name).scan().to_arrow()"),
-        "table": (_S, "frazil.load_table(name)"),
         "create_table": (_S, "frazil.catalog('name').create_table(…)"),
         "list_tables": (_S, "frazil.catalog('name').list_tables()"),
         "drop_table": (_S, "frazil.catalog('name').drop_table(…)"),
@@ -449,7 +448,11 @@ _CREATED: dict[str, Known] = {
 
 ARGUMENTS: dict[str, dict[str, Known]] = {
     "scan": _RETRIEVED,
-    "changes": {**_RETRIEVED, "starting_version": (_D, "since"), "ending_version": (_D, "at")},
+    "changes": {
+        **{name: known for name, known in _RETRIEVED.items() if known[1] != "limit"},
+        "starting_version": (_D, "since"),
+        "ending_version": (_D, "at"),
+    },
     "read": _RETRIEVED,
     "head": {"n": (_L, "rows"), "limit": (_S, "rows")},
     "limit": {"n": (_L, "rows"), "num": (_S, "rows")},
@@ -481,7 +484,9 @@ ARGUMENTS: dict[str, dict[str, Known]] = {
     "delete_keys": {"keys": (_DUCK, "data")},
     "add_files": {"file_paths": (_P, "paths")},
     "create_table": _CREATED,
-    "create_table_transaction": _CREATED,
+    "create_table_transaction": {
+        name: known for name, known in _CREATED.items() if known[1] not in ("data", "if_not_exists")
+    },
     "write_table": {**_CREATED, "table_or_uri": (_D, "identifier"), "table": (_L, "identifier")},
     "create_namespace": {"exist_ok": ("lancedb", "if_not_exists"), "ignore_if_exists": ("pypaimon", "if_not_exists")},
     "drop_namespace": {"ignore_if_not_exists": ("pypaimon", "if_exists"), "missing_ok": (_PANDAS, "if_exists")},
@@ -499,7 +504,6 @@ ARGUMENTS: dict[str, dict[str, Known]] = {
         "snapshot_id": (_L, "frazil.open_table(…).scan(at=…)"),
         "table_uri": (_D, "location"),
     },
-    "set_properties": {},
     "create_tag": {"snapshot_id": (_P, "at"), "tag_name": (_P, "name")},
     "create_branch": {"snapshot_id": (_P, "at"), "branch_name": (_P, "name")},
     "rollback": {"snapshot_id": (_P, "to"), "timestamp": (_S, "to"), "version": (_D, "to")},
@@ -512,3 +516,24 @@ ARGUMENTS: dict[str, dict[str, Known]] = {
     },
 }
 """Arguments by the function or method."""
+
+_HEADINGS = {"frazil": "The package"}
+
+
+def page() -> str:
+    """The tables of the page `docs/guide/names.md`, in Markdown."""
+    out = []
+    for owner, names in ATTRIBUTES.items():
+        out += [f"### {_HEADINGS.get(owner, owner)}", *_table("Name", [(name, *names[name]) for name in names])]
+    rows = [(f"{name} of {function}", *known) for function, names in ARGUMENTS.items() for name, known in names.items()]
+    out += ["### Arguments", *_table("Argument", rows)]
+    return "\n".join(out).rstrip()
+
+
+def _table(title: str, rows: list[tuple[str, str, str]]) -> list[str]:
+    lines = [f"| {title} | Library | Here |", "|---|---|---|"]
+    for name, library, here in rows:
+        word, _, of = name.partition(" of ")
+        shown = f"`{word}` of `{of}`" if of else f"`{word}`"
+        lines.append(f"| {shown} | {library} | `{here}` |".replace(" | right", r" \| right"))
+    return [*lines, ""]
