@@ -669,12 +669,9 @@ def catalog(
     read = configuration.configured()
     if isinstance(name, Mapping):
         raise InvalidInputError("a catalog's name must be text, not its properties", hint="Write catalog(**properties)")
-    if name is None:
-        name = configuration.default_catalog(read)
-    else:
-        name = arguments.text("name", name)
-        if not given:
-            configuration.check_catalog(name, read)
+    name = configuration.default_catalog(read) if name is None else arguments.text("name", name)
+    if not given:
+        configuration.check_catalog(name, read)
     configuration.check_names(name, given, read)
     return _open(name, configuration.merged(name, given, read), headers)
 

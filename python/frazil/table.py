@@ -11,7 +11,7 @@ from frazil import _core, arguments, foreign
 from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
 from frazil.foreign import CredentialProvider
 from frazil.inspect import Inspect
@@ -337,14 +337,12 @@ class Table(TableHandle, RowChanges):
                 of another table, or rows of several partitions.
             NotFoundError: A file does not exist.
         """
-        return self._moved(
-            self._core.add_files(
-                arguments.paths(paths),
-                check_duplicate_files,
-                branch=branch,
-                snapshot_properties=arguments.texts(snapshot_properties),
-            )
-        )
+        given, properties = arguments.paths(paths), arguments.texts(snapshot_properties)
+        try:
+            core = self._core.add_files(given, check_duplicate_files, branch=branch, snapshot_properties=properties)
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
+        return self._moved(core)
 
     def transaction(self, branch: str | None = None) -> Transaction:
         """Starts a group of changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.

@@ -12,7 +12,7 @@ from frazil import _core, arguments
 from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.names import answers
 from frazil.refs import RefChanges
@@ -146,7 +146,11 @@ class Transaction(RowChanges):
 
         If the transaction is given up, the files stay where they are.
         """
-        self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
+        given = arguments.paths(paths)
+        try:
+            self._core.add_files(given, check_duplicate_files, arguments.texts(snapshot_properties))
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
         return self
 
     @property

@@ -268,6 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn a_silent_metadata_service_means_that_there_are_no_credentials() {
+        let asked = "Error performing PUT http://169.254.169.254/latest/api/token in 3s - connection refused";
+        let e = failure("read", "s3://b/k", generic(asked), &Secrets::default());
+        assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+        assert!(e.message().contains("no credentials"), "{e}");
+        assert!(e.hint_text().is_some_and(|hint| hint.contains("AWS_ACCESS_KEY_ID")) && is_refusal(&e));
+        // An object of such a name is not the service.
+        let object = "Error performing GET https://host/bucket/latest/api/token in 3s - status code: 500 X";
+        let e = failure("read", "s3://b/latest/api/token", generic(object), &Secrets::default());
+        assert_eq!(e.kind(), ErrorKind::Store);
+    }
+
+    #[test]
     fn certain_refusals_and_unknown_outcomes() {
         let status =
             |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), &Secrets::default());

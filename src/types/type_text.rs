@@ -186,6 +186,15 @@ mod tests {
     }
 
     #[test]
+    fn names_of_other_systems_are_known() {
+        let hint = |text: &str| parse_type(text).unwrap_err().hint_text().unwrap_or_default().to_owned();
+        assert_eq!(hint("bigint"), "Write long");
+        assert_eq!(hint("Integer"), "Write int");
+        assert_eq!(hint("list<varchar(10)>"), "Write string");
+        assert!(hint("nonsense").contains("list<string>"));
+    }
+
+    #[test]
     fn ids_are_optional() {
         let ty = parse_type(" struct<1: int, x : required array<decimal(9,2)>, 7: y: optional date > ").unwrap();
         let got: Vec<_> = ty.children().iter().map(|f| (f.id, f.name.clone(), f.required, f.ty.to_string())).collect();

@@ -132,6 +132,7 @@ CHECKS: dict[str, _Check] = {
     ),
     "Literal['binpack', 'sort', 'zorder', 'full', 'minor'] | None": _optional(arguments.text),
     "Literal['error', 'ignore', 'delete']": arguments.text,
+    "SparkSession": arguments.session,
     "SparkSession | None": _optional(arguments.session),
     "Path": arguments.column_path,
     "Path | None": _optional(arguments.column_path),

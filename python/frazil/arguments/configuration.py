@@ -77,7 +77,7 @@ def source() -> str:
     found = [*([str(path)] if path is not None else []), *variables[:3]]
     if found:
         return ", ".join(found)
-    return f"none: no {FILE} in PYICEBERG_HOME, the home folder and the working directory, and no PYICEBERG_CATALOG__…"
+    return f"no {FILE} in PYICEBERG_HOME, the home folder and the working directory, and no PYICEBERG_CATALOG__…"
 
 
 def table_properties(properties: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from frazil import _core
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate, Term
 
 At: TypeAlias = int | str | dt.datetime
@@ -82,6 +82,14 @@ def paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], argu
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{argument} must be a list of paths, not {shown(given)}")
     return [path(argument, one) for one in given]
+
+
+def no_file(error: NotFoundError, paths: Sequence[str]) -> NotFoundError:
+    """The error for files that don't exist. It says so if patterns were given."""
+    if not any("*" in path or "?" in path for path in paths):
+        return error
+    hint = "Patterns are not files: give the list of files, such as glob.glob(pattern)"
+    return NotFoundError(str(error).removesuffix(f". {error.hint}"), error.context, hint)
 
 
 def path(argument: str, given: str | os.PathLike[str]) -> str:

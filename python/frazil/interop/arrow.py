@@ -96,6 +96,9 @@ def pandas_rows(frame: pd.DataFrame) -> pa.Table:
 
 def _unfit(frame: pd.DataFrame, error: Exception) -> InvalidInputError:
     """The error for a data frame that pyarrow can't convert. It names the column."""
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        return InvalidInputError(f"data: the data frame has two columns '{twice}'", {"column": str(twice)})
     for name in frame.columns:
         try:
             pa.Array.from_pandas(frame[name])

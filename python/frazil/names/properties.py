@@ -26,7 +26,7 @@ schema_version echo pool_pre_ping io-impl catalog-impl cache-enabled cache.case-
 clients lock-impl lock-check-max-wait-time lock-check-min-wait-time lock-check-retries hive.hive2-compatible
 hive.kerberos-authentication hive.kerberos-service-name downcast-ns-timestamp-to-us-on-write
 legacy-current-snapshot-id max-workers metastore table-default-file-format max_retries retry_timeout allow_http
-botocore_session location owner metrics-reporter-impl list-all-tables urn credentials database user password host port
+botocore_session location owner metrics-reporter-impl list-all-tables urn database user password host port
 """
 
 _TABLE = """
@@ -88,13 +88,19 @@ _COLUMNS = (
 """Beginnings of properties of tables that end with the name of a column."""
 
 
-_ENDINGS = {"bytes", "ms", "default", "enabled", "write"}
+_ENDINGS = {"bytes", "ms", "default", "enabled", "write", "codec"}
 """Words that are easily left out."""
+
+
+_OTHERS = {"url": "uri", "path": "warehouse", "creds": "credential", "cred": "credential", "kind": "type"}
+"""Other words for properties of catalogs."""
 
 
 def catalog_property(name: str) -> str | None:
     """The property of catalogs that a mistyped name means, or None."""
     known = _CATALOG.split()
+    if name in _OTHERS:
+        return _OTHERS[name]
     if name in known or name.startswith(_FAMILIES):
         return None
     found = similar(name, known)
@@ -113,9 +119,15 @@ def table_property(name: str) -> str | None:
 
 def _is_near(name: str, found: str) -> bool:
     """Whether two names differ by their spelling, not by a word: `min` and `max` are both meant."""
-    words, other = ({*one.lower().replace("_", "-").replace("-", ".").split(".")} for one in (name, found))
-    mine, theirs = words - other, other - words
-    if mine and theirs:
-        return all(similar(word, theirs) is not None for word in mine)
+    words, other = (_words(one) for one in (name, found))
+    if len(words) == len(other):
+        return all(
+            word == theirs or similar(word, [theirs]) is not None for word, theirs in zip(words, other, strict=True)
+        )
+    longer, shorter = (words, other) if len(words) > len(other) else (other, words)
     # A word is missing or too much, as in `write.target-file-size`.
-    return (not mine and theirs <= _ENDINGS) or (not theirs and mine <= _ENDINGS)
+    return any([*longer[:at], *longer[at + 1 :]] == shorter and word in _ENDINGS for at, word in enumerate(longer))
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in name.lower().replace("_", "-").replace("-", ".").split(".") if word]
