@@ -104,28 +104,24 @@ def _files(summary: Mapping[str, str]) -> tuple[int | None, int | None, int | No
 def _rows(snapshot: _core.SnapshotInfo, format_version: int) -> tuple[int | None, int | None, int | None]:
     """Rows added, deleted and updated by one snapshot."""
     summary = snapshot.summary
-    counted = {what: summary.get(f"frazil.rows-{what}") for what in ("inserted", "deleted", "updated")}
-    if any(count is not None for count in counted.values()):
-        inserted, deleted, updated = (int(count or 0) for count in counted.values())
-        return inserted, deleted, updated
+    inserted, deleted, updated = (summary.get(f"frazil.rows-{what}") for what in ("inserted", "deleted", "updated"))
+    if deleted is not None or updated is not None:
+        return int(inserted or 0), int(deleted or 0), int(updated or 0)
+    operation = (snapshot.operation or "").lower()
     if "delta-records" in summary and "added-records" not in summary:
         delta = summary["delta-records"]
-        return (int(delta), 0, 0) if snapshot.operation == "APPEND" and delta.isdecimal() else (None, None, None)
+        return (int(delta), 0, 0) if operation == "append" and delta.isdecimal() else (None, None, None)
     added, removed = _count(summary, "added-records"), _count(summary, "deleted-records")
-    if snapshot.operation == "append":
+    if operation == "append":
         return added, 0, 0
-    if snapshot.operation == "replace":
+    if operation == "replace":
         return 0, 0, 0
-    if added is None or removed is None:
-        return None, None, None
     gone = _deleted_by_files(summary, format_version)
-    if gone is None:
-        return None, None, None
-    if snapshot.operation == "delete":
-        return 0, removed - added + gone, 0
-    # Whole files were replaced: their rows are gone, and all rows of the new files are new.
-    replaced = summary.get("replace-partitions") == "true" or gone == 0
-    return (added, removed + gone, 0) if replaced else (None, None, None)
+    if added is None or removed is None or gone is None:
+        return (None if inserted is None else int(inserted)), None, 0
+    # Rows that are only written again are among those added, and among those removed.
+    new = int(inserted or 0)
+    return new, removed - (added - new) + gone, 0
 
 
 def _deleted_by_files(summary: Mapping[str, str], format_version: int) -> int | None:
