@@ -200,6 +200,12 @@ public-names: ## write the stored lists of public Rust and Python names, after a
 	@$(MAKE) $(VENV)/.tools
 	@$(BIN)/python tests/house/checkers/public_names.py
 
+.PHONY: files
+files: ## write FILES.md, the list of source files, after a file was added or its first sentence changed
+	@tools/need.sh "make files" python
+	@$(MAKE) $(VENV)/.tools
+	@$(BIN)/python tests/house/checkers/file_index.py
+
 # ---------------------------------------------------------------- measure and document
 
 .PHONY: bench

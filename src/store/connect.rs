@@ -20,7 +20,7 @@ use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
 /// The most concurrent requests to one bucket.
-const MOST_REQUESTS: usize = 64;
+const MOST_REQUESTS: usize = 128;
 
 /// The region of a bucket that nobody gave one for.
 const DEFAULT_REGION: &str = "us-east-1";
