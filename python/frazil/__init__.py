@@ -18,7 +18,7 @@ come in and go out as Arrow data. `frazil.spark` reads and writes tables with Py
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table
+from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -38,6 +38,7 @@ from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
 from frazil.inspect import Inspect
 from frazil.refs import Ref, Refs
+from frazil.results import LastCommit
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
@@ -62,6 +63,7 @@ __all__ = [
     "Inspect",
     "InternalError",
     "InvalidInputError",
+    "LastCommit",
     "NotFoundError",
     "PartitionField",
     "PartitionSpec",
@@ -98,6 +100,7 @@ __all__ = [
     "open_table",
     "spark",
     "truncate",
+    "write_table",
     "year",
 ]
 
@@ -119,4 +122,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("frazil.spark")
-    raise AttributeError(f"module 'frazil' has no attribute {name!r}")
+    import inspect
+
+    from frazil import names
+
+    raise names.of_module(name, inspect.currentframe())

@@ -17,6 +17,7 @@ from frazil import _core, arguments
 from frazil._core import Evolution, NewSortField, Position, SchemaOperation, SpecOperation
 from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 from frazil.schema import core_schema
@@ -70,6 +71,7 @@ class _Update:
             self.commit()
 
 
+@answers()
 @checked
 class UpdateSchema(_Update):
     """Changes of a table's columns.
@@ -202,6 +204,7 @@ class UpdateSchema(_Update):
         return self._do(SchemaOperation.Union(core_schema("new_schema", new_schema)))
 
 
+@answers()
 @checked
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import uuid
@@ -40,6 +41,7 @@ _RESERVED = frozenset(
 )
 
 
+@answers("filter")
 class Predicate:
     """A filter: a condition on each row, held as text.
 
@@ -93,6 +95,7 @@ def _combine(word: str, left: Predicate, right: object) -> Predicate:
     return Predicate(f"({left}) {word} ({right})")
 
 
+@answers()
 class Term:
     """A column, perhaps with a transform, that can be compared with values."""
 

@@ -12,6 +12,7 @@ from frazil._core import Evolution, Retention
 from frazil.arguments import At
 from frazil.arguments.checked import checked
 from frazil.exceptions import NotFoundError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Ref", "RefChanges", "Refs"]
 
 
+@answers()
 class Ref(NamedTuple):
     """A branch or tag: a name for a snapshot.
 
@@ -152,6 +154,7 @@ class RefChanges:
         return self
 
 
+@answers("refs")
 @checked
 class Refs(RefChanges, Mapping[str, Ref]):
     """A table's branches and tags by name, and the methods that change them.

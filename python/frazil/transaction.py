@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import _core, arguments
-from frazil.arguments import At
+from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.refs import RefChanges
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
@@ -59,6 +60,7 @@ class DryRun(NamedTuple):
     metadata_bytes: int
 
 
+@answers()
 @checked
 class Transaction(RowChanges):
     """Changes that are committed together. The table's next version has all of them or none.
@@ -144,7 +146,11 @@ class Transaction(RowChanges):
 
         If the transaction is given up, the files stay where they are.
         """
-        self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
+        given = arguments.paths(paths)
+        try:
+            self._core.add_files(given, check_duplicate_files, arguments.texts(snapshot_properties))
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
         return self
 
     @property
@@ -175,6 +181,7 @@ class Transaction(RowChanges):
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties. Returns the transaction."""
         given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        configuration.table_properties(given)
         return self._evolve(evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Transaction:
@@ -215,8 +222,7 @@ class Transaction(RowChanges):
             CommitConflictError: Another commit changed what this one relies on. Nothing was committed.
             CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
-        self._table._core = self._core.commit()
-        return self._table
+        return self._table._moved(self._core.commit())
 
     def abort(self) -> None:
         """Gives up the changes and removes the files that were written for them. The transaction has then ended."""

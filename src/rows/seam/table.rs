@@ -38,6 +38,14 @@ pub trait Table: Send + Sync + Debug {
     fn location(&self) -> &str;
     /// The metadata file that was read.
     fn metadata_location(&self) -> &str;
+    /// The table's name in its catalog, if the table knows it.
+    fn name(&self) -> Option<String> {
+        None
+    }
+    /// The snapshots of the commit by which this version was made here. `None` if the format does not keep them.
+    fn committed(&self) -> Option<&[i64]> {
+        None
+    }
     /// The identity of the table; empty where the format has none.
     fn uuid(&self) -> &str {
         ""
