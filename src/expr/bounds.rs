@@ -237,7 +237,13 @@ fn on_nested(op: Op, nulls: Presence) -> Verdict {
 }
 
 /// The one place that combines the kinds of values.
-pub(super) fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
+pub(super) fn decide(
+    op: Op,
+    values: &[Value],
+    b: &ColumnBounds<'_>,
+    buckets: &[(u32, i32, i32)],
+    ty: &PrimitiveType,
+) -> Verdict {
     let some_not_null = b.nulls != Presence::Everywhere;
     let mut out = None;
     let mut meet = |v: Verdict| match out {
@@ -435,13 +441,7 @@ pub(super) struct Image {
 
 impl Default for Image {
     fn default() -> Self {
-        Image {
-            lower: None,
-            upper: None,
-            upper_is_prefix: false,
-            nulls: Presence::Possible,
-            nans: Presence::Absent,
-        }
+        Image { lower: None, upper: None, upper_is_prefix: false, nulls: Presence::Possible, nans: Presence::Absent }
     }
 }
 
@@ -466,9 +466,7 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
     // Equal values with different bytes would be in different buckets. Only floats have such values, and floats have no
     // buckets.
     match stored.or_else(computed) {
-        Some((low, high)) => {
-            Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), ..Image::default() }
-        }
+        Some((low, high)) => Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), ..Image::default() },
         None => Image::default(),
     }
 }

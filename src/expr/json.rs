@@ -102,28 +102,40 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
         "true" => Predicate::True,
         "false" => Predicate::False,
         "literal" => read(member(json, "value")?, depth + 1)?,
-        TEST => parse(string(json, "text")?)?,
+        TEST => test_from_json(json)?,
         "not" => Predicate::Not(Box::new(below("child")?)),
-        "and" => match (below("left")?, below("right")?) {
-            (Predicate::And(mut a), Predicate::And(b)) => {
-                a.extend(b);
-                Predicate::And(a)
-            }
-            (a, b) => Predicate::And(vec![a, b]),
-        },
-        "or" => match (below("left")?, below("right")?) {
-            (Predicate::Or(mut a), Predicate::Or(b)) => {
-                a.extend(b);
-                Predicate::Or(a)
-            }
-            (a, b) => Predicate::Or(vec![a, b]),
-        },
+        "and" => both(below("left")?, below("right")?),
+        "or" => either(below("left")?, below("right")?),
         kind => {
             let op = NAMES.iter().find(|(name, _)| *name == kind).map(|(_, op)| *op);
             let op = op.ok_or_else(|| Error::invalid(format!("a filter's JSON can't have the type `{kind}`")))?;
             read_leaf(json, op)?
         }
     })
+}
+
+fn both(left: Predicate, right: Predicate) -> Predicate {
+    match (left, right) {
+        (Predicate::And(mut a), Predicate::And(b)) => {
+            a.extend(b);
+            Predicate::And(a)
+        }
+        (a, b) => Predicate::And(vec![a, b]),
+    }
+}
+
+fn either(left: Predicate, right: Predicate) -> Predicate {
+    match (left, right) {
+        (Predicate::Or(mut a), Predicate::Or(b)) => {
+            a.extend(b);
+            Predicate::Or(a)
+        }
+        (a, b) => Predicate::Or(vec![a, b]),
+    }
+}
+
+fn test_from_json(json: &Json) -> Result<Predicate> {
+    parse(string(json, "text")?)
 }
 
 fn read_leaf(json: &Json, op: Op) -> Result<Predicate> {

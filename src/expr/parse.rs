@@ -4,7 +4,7 @@
 //! filter  = [not] (test | "(" filter ")" | true | false) {(and | or) …}
 //! test    = value cmp value | value [not] in "(" value, … ")" | value [not] between value and value
 //!         | value is [not] (null | nan | true | false | unknown) | value [not] (like | ilike) 'a%b_' [escape 'c']
-//!         | (starts_with | ends_with | contains)(value, literal) | value
+//!         | (starts_with | ends_with | contains)(value, literal) | isnan(value) | value
 //! value   = literal | formula, as `expr::formula::read` reads it, of terms and literals
 //! term    = name {"." name} | (bucket | truncate)(number, name…) | (year | month | day | hour)(name…)
 //! literal = 42 | -1.5e3 | 'text' | x'00ff' | true | false | date '…' | timestamp '…'
@@ -16,11 +16,11 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
+use crate::expr::formula::Pattern;
 use crate::expr::formula::bind::mirrored;
 use crate::expr::formula::read::{column, is_value, like};
 use crate::expr::formula::unbound::{Constant, Formula, Function, TestOp};
 use crate::expr::lex::{Spanned, Token, mistake, tokens};
-use crate::expr::formula::Pattern;
 use crate::expr::predicate::{Literal, Op, Predicate, Term};
 use crate::types::Transform;
 use crate::types::select::MOST_NAME_PARTS;
@@ -201,7 +201,7 @@ impl FilterParser<'_> {
             && let Token::Word(name) = self.peek()
         {
             let name = name.to_ascii_lowercase();
-            if ["starts_with", "startswith", "ends_with", "endswith", "contains"].contains(&name.as_str()) {
+            if ["starts_with", "startswith", "ends_with", "endswith", "contains", "isnan"].contains(&name.as_str()) {
                 return self.text_test(&name);
             }
         }

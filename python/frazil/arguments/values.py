@@ -7,6 +7,7 @@ import decimal
 import importlib.util
 import operator
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -91,13 +92,30 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
     return unicode(argument, text)
 
 
+_NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
+
+
 def filter_text(filter: str | Predicate, argument: str = "filter") -> str:
     """A filter as text."""
-    if isinstance(filter, (str, Predicate)):
-        return unicode(f"the filter {argument}", str(filter))
+    if not isinstance(filter, (str, Predicate)):
+        filter = _foreign_filter(filter, argument)
+    text = unicode(f"the filter {argument}", str(filter))
+    # The filter may be sent to other processes, where another time is now.
+    return _core.fixed_filter(text) if _NOW.search(text) else text
+
+
+def _foreign_filter(filter: Any, argument: str) -> Predicate:
+    """A filter of pyarrow, Polars or PyIceberg."""
+    library = type(filter).__module__.partition(".")[0]
+    if library in ("pyarrow", "polars", "pyiceberg"):
+        from frazil.interop.filters import predicate_of
+
+        predicate = predicate_of(filter)
+        if predicate is not None:
+            return predicate
     raise InvalidInputError(
         f"{argument}: a filter must be text or an expression, not {shown(filter)}",
-        hint="Write scan(\"x > 5\") or scan(col('x') > 5)",
+        hint="Write scan(\"x > 5\") or scan(col('x') > 5); filters of pyarrow, Polars and PyIceberg are taken as well",
     )
 
 

@@ -12,9 +12,9 @@ use crate::data::arrow::array_value::value_at;
 use crate::data::declared_types::declared_cast::array_of;
 use crate::data::read::defaults::repeat;
 use crate::error::{Error, Result};
+use crate::expr::BoundTerm;
 use crate::expr::formula::bound::{BoundFormula, BoundFunction};
 use crate::expr::formula::scalar::apply;
-use crate::expr::BoundTerm;
 use crate::types::{PrimitiveType, Transform};
 
 /// The values of a formula for `rows` rows, in the Arrow type of the formula's type. `column` gives the values of a

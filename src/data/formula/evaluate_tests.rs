@@ -27,7 +27,7 @@ fn schema() -> Schema {
         ("u", P::Uuid),
     ];
     let field = |(i, (name, ty)): (usize, (&str, P))| Field::new(i as i32 + 1, name, false, ty);
-    Schema::new(0, columns.into_iter().enumerate().map(field).collect(), vec![])
+    Schema::new(0, columns.into_iter().enumerate().map(field).collect::<Vec<_>>(), vec![])
 }
 
 fn days(text: &str) -> i32 {
@@ -55,11 +55,7 @@ fn columns() -> HashMap<FieldId, ArrayRef> {
             Value::Long(micros("2023-12-31T00:00:00")),
             Value::Long(micros("1969-12-31T23:59:59.999999")),
         ],
-        vec![
-            Value::Long(micros("2024-01-31T00:00:00")),
-            Value::Long(micros("2024-01-01T00:00:00")),
-            Value::Long(-1),
-        ],
+        vec![Value::Long(micros("2024-01-31T00:00:00")), Value::Long(micros("2024-01-01T00:00:00")), Value::Long(-1)],
         vec![Value::Uuid(1), Value::Uuid(2), Value::Uuid(3)],
     ];
     let fields = schema().fields;
@@ -149,6 +145,13 @@ fn numbers() {
         ("l >= 2 * 5", "02"),
         ("d * 2 = 3", "0"),
         ("d * 2 is nan", "2"),
+        ("isnan(d)", "2"),
+        ("not isnan(d)", "013"),
+        ("isnan(i)", ""),
+        ("not isnan(i)", "0123"),
+        ("isnan(d) or d != d", "2"),
+        ("not (isnan(d) or d != d)", "01"),
+        ("d > 1 and not isnan(d)", "0"),
         ("d > f", ""),
         ("d = f", "012"),
         ("not d = f", ""),
@@ -158,7 +161,7 @@ fn numbers() {
         ("n - n = 0", "012"),
         ("n * 2 = 3", "0"),
         ("n * n = 2.25", "0"),
-        ("n * n = 99999999800000.0001", ""),
+        ("n * n = 99999999800000.0001", "2"),
         ("n > i", "0"),
         ("n = d", "0"),
         ("n + i = 2.5", "0"),
@@ -178,7 +181,7 @@ fn dates_and_times() {
         ("day - 31 = '2023-12-31'", "0"),
         ("date_add(day, 1) = '2024-01-01'", "1"),
         ("date_sub(day, 31) = '2023-12-31'", "0"),
-        ("datediff(day, '2024-01-01') = 30", ""),
+        ("datediff(day, '2024-01-01') = 30", "0"),
         ("day - date '2024-01-01' = 30", "0"),
         ("day + interval '1 month' = '2024-02-29'", "0"),
         ("day + interval 1 month = '2024-01-31'", "1"),
@@ -252,11 +255,15 @@ fn errors_name_the_value_and_the_column() {
         ("10 / d > 1", "1e1 is divided by zero", "10 / d"),
         ("l % (i + 7) > 1", "3 is divided by zero", "l % (i + 7)"),
         ("cast(l as int) > 5", "9223372036854775807 can't be cast from long to int", "cast(l as int)"),
-        ("day + l > '2024-01-01'", "the result of 1969-12-31 + 9223372036854775807 is beyond the values of type date", "day + l"),
+        (
+            "day + l > '2024-01-01'",
+            "the result of 1969-12-31 + 9223372036854775807 is beyond the values of type date",
+            "day + l",
+        ),
     ] {
         let error = kept(filter).unwrap_err();
         assert_eq!(error.message(), want, "{filter}");
-        assert_eq!(error.kind().as_str(), "InvalidInput");
+        assert_eq!(error.kind().as_str(), "invalid_input");
         assert!(error.context().iter().any(|(k, v)| *k == "expression" && v == context), "{filter}: {error}");
     }
 }
@@ -297,7 +304,7 @@ fn tests_of_constants_become_leaves() {
     assert_eq!(bound("i > 2 * 3"), "i > 6");
     assert_eq!(bound("s = lower('ABC')"), "s = 'abc'");
     assert_eq!(bound("s like 'ab%'"), "starts_with(s, 'ab')");
-    assert_eq!(bound("s like 'ab%d'"), "starts_with(s, 'ab') and s like 'ab%d'");
+    assert_eq!(bound("s like 'ab%d'"), "s like 'ab%d'");
     assert_eq!(bound("i + 1 > 2.5"), "i + 1 >= 3");
     assert_eq!(bound("b is true"), "b = true");
     assert_eq!(columns()[&1].as_primitive::<arrow::datatypes::Int32Type>().len(), 4);

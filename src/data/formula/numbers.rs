@@ -50,7 +50,9 @@ pub(super) fn with_equal_zeros(column: &ArrayRef) -> ArrayRef {
     }
     match column.data_type() {
         // Adding 0.0 turns -0.0 into 0.0.
-        DataType::Float32 => mapped::<arrow::datatypes::Float32Type>(column, |v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
+        DataType::Float32 => {
+            mapped::<arrow::datatypes::Float32Type>(column, |v| if v.is_nan() { f32::NAN } else { v + 0.0 })
+        }
         DataType::Float64 => mapped::<Float64Type>(column, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
         _ => column.clone(),
     }

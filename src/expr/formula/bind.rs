@@ -27,6 +27,7 @@ impl Binder<'_> {
             TestOp::Plain(op @ (Op::In | Op::NotIn)) => self.members(test, if negated { op.negate() } else { op }),
             TestOp::Plain(op) => self.question(test, if negated { op.negate() } else { op }),
             TestOp::Like => self.like(test, negated),
+            TestOp::IsNan => self.is_nan(test, negated),
         }
     }
 
@@ -66,13 +67,7 @@ impl Binder<'_> {
         }
     }
 
-    fn with_constant(
-        &self,
-        left: BoundFormula,
-        op: Op,
-        value: &Value,
-        ty: &PrimitiveType,
-    ) -> Result<BoundPredicate> {
+    fn with_constant(&self, left: BoundFormula, op: Op, value: &Value, ty: &PrimitiveType) -> Result<BoundPredicate> {
         use PrimitiveType as P;
         // The types decide whether the values can be compared, as for two columns.
         of_comparison(left.clone(), BoundFormula::Constant(value.clone(), ty.clone())).or_else(|e| {
@@ -124,7 +119,10 @@ impl Binder<'_> {
         }
         let single = if op == Op::In { Op::Eq } else { Op::NotEq };
         let one = |member: &Formula| {
-            self.question(&Test { left: test.left.clone(), op: TestOp::Plain(single), right: vec![member.clone()] }, single)
+            self.question(
+                &Test { left: test.left.clone(), op: TestOp::Plain(single), right: vec![member.clone()] },
+                single,
+            )
         };
         let mut parts = others.into_iter().map(one).collect::<Result<Vec<_>>>()?;
         if !literals.is_empty() || parts.is_empty() {
@@ -137,8 +135,9 @@ impl Binder<'_> {
         let [Formula::Constant(Constant::Literal(Literal::String(text)))] = test.right.as_slice() else {
             return Err(Error::invalid("`like` needs a quoted pattern"));
         };
-        let pattern = Pattern::parse(text)
-            .ok_or_else(|| Error::invalid(format!("in the pattern '{text}', `\\` precedes another character than `%`, `_` and `\\`")))?;
+        let pattern = Pattern::parse(text).ok_or_else(|| {
+            Error::invalid(format!("in the pattern '{text}', `\\` precedes another character than `%`, `_` and `\\`"))
+        })?;
         let left = self.formula(&test.left)?;
         let literal = |text: String| Formula::Constant(Constant::Literal(Literal::String(text)));
         if let Some(only) = pattern.only() {
@@ -149,25 +148,33 @@ impl Binder<'_> {
             return self.with_literals(left, op, &[literal(pattern.prefix())]);
         }
         if *left.ty() != PrimitiveType::String {
-            return Err(Error::invalid(format!("values of type {} have no patterns with `%` or `_` inside", left.ty()))
-                .hint("`like` compares strings; write cast(x as string) for other values"));
+            return Err(Error::invalid(format!(
+                "values of type {} have no patterns with `%` or `_` inside",
+                left.ty()
+            ))
+            .hint("`like` compares strings; write cast(x as string) for other values"));
         }
-        if negated {
-            return Ok(decided(BoundTest { left, question: Question::NotLike(pattern) }));
+        let question = if negated { Question::NotLike(pattern) } else { Question::Like(pattern) };
+        Ok(decided(BoundTest { left, question }))
+    }
+
+    /// `isnan(x)`: false for types without NaN, and for null.
+    fn is_nan(&self, test: &Test, negated: bool) -> Result<BoundPredicate> {
+        let formula = self.formula(&test.left)?;
+        match (formula.ty().is_float(), negated) {
+            (true, false) => self.question(test, Op::IsNan),
+            (true, true) => self.question(test, Op::NotNan),
+            (false, false) => Ok(BoundPredicate::False),
+            (false, true) => Ok(BoundPredicate::True),
         }
-        // The prefix can use the bounds of columns, so it is asked for as well.
-        let prefix = match pattern.prefix() {
-            prefix if prefix.is_empty() => BoundPredicate::True,
-            prefix => self.with_literals(left.clone(), Op::StartsWith, &[literal(prefix)])?,
-        };
-        Ok(BoundPredicate::all([prefix, decided(BoundTest { left, question: Question::Like(pattern) })]))
     }
 
     fn formula(&self, formula: &Formula) -> Result<BoundFormula> {
         match self.operand(formula)? {
             Bound::Formula(formula) => Ok(formula),
             Bound::Interval(_) => {
-                Err(Error::invalid("an interval stands alone").hint("Add it to a date or timestamp: ts + interval '1 day'"))
+                Err(Error::invalid("an interval stands alone")
+                    .hint("Add it to a date or timestamp: ts + interval '1 day'"))
             }
         }
     }
@@ -349,15 +356,16 @@ fn negate(x: BoundFormula) -> Result<BoundFormula> {
 
 fn operation(function: Function, a: Bound, b: Bound) -> Result<BoundFormula> {
     use PrimitiveType as P;
-    let (a, b) = match (a, b) {
+    let (a, b) = match dated(function, a, b)? {
         (Bound::Formula(a), Bound::Interval(by)) => return shift(function, a, by),
         (Bound::Interval(by), Bound::Formula(b)) if function == Function::Add => return shift(function, b, by),
         (Bound::Formula(a), Bound::Formula(b)) => (a, b),
-        _ => return Err(Error::invalid("intervals can only be added to dates and timestamps, or subtracted from them")),
+        _ => {
+            return Err(Error::invalid("intervals can only be added to dates and timestamps, or subtracted from them"));
+        }
     };
-    let of_days = |date: BoundFormula, days: BoundFormula, function| {
-        call(function, vec![date, implied(days, &P::Long)], P::Date)
-    };
+    let of_days =
+        |date: BoundFormula, days: BoundFormula, function| call(function, vec![date, implied(days, &P::Long)], P::Date);
     match (function, a.ty(), b.ty()) {
         (Function::Add, P::Date, P::Int | P::Long) => of_days(a, b, BoundFunction::AddDays),
         (Function::Add, P::Int | P::Long, P::Date) => of_days(b, a, BoundFunction::AddDays),
@@ -375,6 +383,21 @@ fn operation(function: Function, a: Bound, b: Bound) -> Result<BoundFormula> {
             call(function, arguments, ty)
         }
     }
+}
+
+/// A text that is subtracted from a date, or from which a date is subtracted, is a date.
+fn dated(function: Function, a: Bound, b: Bound) -> Result<(Bound, Bound)> {
+    use PrimitiveType as P;
+    let is_text = |x: &BoundFormula| matches!(x, BoundFormula::Constant(Value::String(_), _));
+    Ok(match (function, a, b) {
+        (Function::Subtract, Bound::Formula(a), Bound::Formula(b)) if *a.ty() == P::Date && is_text(&b) => {
+            (Bound::Formula(a), Bound::Formula(cast(b, &P::Date, false)?))
+        }
+        (Function::Subtract, Bound::Formula(a), Bound::Formula(b)) if *b.ty() == P::Date && is_text(&a) => {
+            (Bound::Formula(cast(a, &P::Date, false)?), Bound::Formula(b))
+        }
+        (_, a, b) => (a, b),
+    })
 }
 
 fn shift(function: Function, x: BoundFormula, by: Interval) -> Result<BoundFormula> {

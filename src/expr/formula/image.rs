@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, Verdict, checked, decide, term_image};
 use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, Question};
 use crate::expr::formula::cast::keeps_order;
+use crate::expr::formula::pattern::Pattern;
 use crate::expr::formula::scalar::apply;
 use crate::expr::predicate::Op;
 use crate::types::{PrimitiveType, Value};
@@ -55,6 +56,7 @@ pub(in crate::expr) fn verdict(test: &BoundTest, bounds: &dyn Bounds) -> Verdict
         Question::Values(op, values) => decide(*op, values, &checked(left.facts(), ty), &[], ty),
         Question::Compare(op, right) => compared(*op, &left, &image(right, bounds)),
         Question::Like(_) | Question::NotLike(_) if left.nulls == Presence::Everywhere => Verdict::Never,
+        Question::Like(pattern) if !begins(&test.left, pattern, bounds) => Verdict::Never,
         Question::Like(_) | Question::NotLike(_) => Verdict::Maybe,
     };
     // Without bounds, a value may still give an error. So each row has to be tested.
@@ -62,12 +64,22 @@ pub(in crate::expr) fn verdict(test: &BoundTest, bounds: &dyn Bounds) -> Verdict
     if verdict == Verdict::Always && !is_known { Verdict::Maybe } else { verdict }
 }
 
+/// Whether some value of a column may begin as a pattern does.
+fn begins(formula: &BoundFormula, pattern: &Pattern, bounds: &dyn Bounds) -> bool {
+    let BoundFormula::Column(term, ty) = formula else { return true };
+    let prefix = pattern.prefix();
+    let facts = term_image(term, bounds);
+    let starts = || decide(Op::StartsWith, &[Value::String(prefix)], &checked(facts.facts(), ty), &[], ty);
+    pattern.prefix().is_empty() || starts() != Verdict::Never
+}
+
 /// Whether bounds of columns can ever say something about a test.
 pub(crate) fn has_bounds(test: &BoundTest) -> bool {
     let right = match &test.question {
         Question::Values(..) => true,
         Question::Compare(_, right) => is_bounded(right),
-        Question::Like(_) | Question::NotLike(_) => false,
+        Question::Like(pattern) => !pattern.prefix().is_empty() && matches!(test.left, BoundFormula::Column(..)),
+        Question::NotLike(_) => false,
     };
     right && is_bounded(&test.left)
 }
@@ -147,9 +159,11 @@ fn of_call(function: BoundFunction, arguments: &[BoundFormula], images: &[Image]
     }
     let (lower, upper) = ends(function, arguments, images, ty).unzip();
     let is_range = lower.is_some();
+    let from_floats = arguments.iter().any(|a| a.ty().is_float());
     // Finite ends leave no place for infinities, from which alone new NaNs come.
     let nans = match ty.is_float() {
         false => Presence::Absent,
+        true if matches!(function, BoundFunction::Cast(_)) && !from_floats => Presence::Absent,
         true if is_range && images.iter().all(|i| i.nans == Presence::Absent) => Presence::Absent,
         true => Presence::Possible,
     };
@@ -213,3 +227,7 @@ fn is_finite(v: &Value) -> bool {
 fn excludes_zero(low: &Value, high: &Value) -> bool {
     matches!((low, high), (Value::Double(low), Value::Double(high)) if *low > 0.0 || *high < 0.0)
 }
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;

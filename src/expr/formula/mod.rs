@@ -26,7 +26,7 @@ pub mod scalar;
 mod text;
 pub mod unbound;
 
-pub(crate) use image::has_bounds;
 pub use bound::{BoundFormula, BoundFunction, BoundTest, Question};
+pub(crate) use image::has_bounds;
 pub use pattern::Pattern;
 pub use unbound::{Constant, Formula, Function, Interval, Test, TestOp};

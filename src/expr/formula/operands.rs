@@ -124,11 +124,7 @@ pub(super) fn implied(x: BoundFormula, ty: &PrimitiveType) -> BoundFormula {
     if x.ty() == ty {
         return x;
     }
-    BoundFormula::Call {
-        function: BoundFunction::Cast(CastKind::Implied),
-        arguments: vec![x],
-        ty: ty.clone(),
-    }
+    BoundFormula::Call { function: BoundFunction::Cast(CastKind::Implied), arguments: vec![x], ty: ty.clone() }
 }
 
 pub(super) fn is_number(ty: &PrimitiveType) -> bool {

@@ -19,19 +19,8 @@ use crate::types::{PrimitiveType, Transform, temporal};
 /// The most operators and calls of one formula.
 const MOST_OPERATIONS: usize = 200;
 
-const FUNCTIONS: [&str; 11] = [
-    "lower",
-    "lcase",
-    "upper",
-    "ucase",
-    "cast",
-    "try_cast",
-    "date_add",
-    "date_sub",
-    "datediff",
-    "now",
-    "current_date",
-];
+const FUNCTIONS: [&str; 11] =
+    ["lower", "lcase", "upper", "ucase", "cast", "try_cast", "date_add", "date_sub", "datediff", "now", "current_date"];
 
 /// The units of intervals: months and microseconds.
 const UNITS: [(&str, i32, i64); 9] = [
@@ -61,7 +50,9 @@ impl FilterParser<'_> {
     fn count_operation(&mut self) -> Result<()> {
         self.operations += 1;
         match self.operations > MOST_OPERATIONS {
-            true => Err(mistake(self.text, self.start(), &format!("a value has more than {MOST_OPERATIONS} operations"))),
+            true => {
+                Err(mistake(self.text, self.start(), &format!("a value has more than {MOST_OPERATIONS} operations")))
+            }
             false => Ok(()),
         }
     }
@@ -250,15 +241,21 @@ impl FilterParser<'_> {
             other => other,
         };
         parse_primitive(known).map_err(|_| {
-            let known = "boolean, int, bigint, float, double, decimal(p, s), date, timestamp, timestamptz, string, uuid";
+            let known =
+                "boolean, int, bigint, float, double, decimal(p, s), date, timestamp, timestamptz, string, uuid";
             mistake(self.text, start, &format!("no type `{name}`; casts know {known}"))
         })
     }
 
-    /// `contains(x, 'abc')`, `ends_with(x, 'abc')` and `starts_with` of a formula: patterns of `like`.
+    /// `contains(x, 'abc')`, `ends_with(x, 'abc')` and `starts_with` of a formula are patterns of `like`. `isnan(x)` is a
+    /// test of its own.
     pub(in crate::expr) fn text_test(&mut self, name: &str) -> Result<Predicate> {
         self.at += 2;
         let left = self.formula()?;
+        if name == "isnan" {
+            self.expect(")")?;
+            return Ok(Predicate::of_test(left, TestOp::IsNan, Vec::new()));
+        }
         self.expect(",")?;
         if let (Formula::Column(term), true) = (&left, name.starts_with("start")) {
             let prefix = self.literal()?;

@@ -26,11 +26,11 @@ pub fn apply(
         (F::Lower, [(ValueRef::String(s), _)]) => Ok(Some(Value::String(s.to_lowercase()))),
         (F::Upper, [(ValueRef::String(s), _)]) => Ok(Some(Value::String(s.to_uppercase()))),
         (F::Cast(kind), [(v, from)]) => match cast_value(*v, from, ty) {
-            None if kind != CastKind::Tried => Err(Error::invalid(format!(
-                "{} can't be cast from {from} to {ty}",
-                shown(*v, from)
-            ))
-            .hint("Correct the value, leave its rows out by another condition, or write try_cast, which gives null")),
+            None if kind != CastKind::Tried => {
+                Err(Error::invalid(format!("{} can't be cast from {from} to {ty}", shown(*v, from))).hint(
+                    "Correct the value, leave its rows out by another condition, or write try_cast, which gives null",
+                ))
+            }
             value => Ok(value),
         },
         (F::Negate, [(v, _)]) => negated(*v).ok_or_else(|| overflow(&format!("-({})", shown(*v, ty)), ty)).map(Some),

@@ -14,6 +14,7 @@ impl fmt::Display for Test {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.op {
             TestOp::Plain(op) => write_leaf(f, &self.left, op, self.right.iter()),
+            TestOp::IsNan => write!(f, "isnan({})", self.left),
             TestOp::Is(truth) => write!(f, "{} is {truth}", self.left),
             TestOp::Like => {
                 write!(f, "{} like", self.left)?;

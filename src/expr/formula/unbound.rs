@@ -91,6 +91,8 @@ pub enum TestOp {
     Plain(Op),
     /// `like`, with a pattern on the right side.
     Like,
+    /// `isnan(x)`: false for null and for types without NaN.
+    IsNan,
     /// `is true`, `is false`.
     Is(bool),
 }
