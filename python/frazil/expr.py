@@ -5,11 +5,11 @@
     recent = (col("country").is_in(["NO", "SE"])) & (col("ts") >= datetime(2023, 1, 1, tzinfo=timezone.utc))
     table.scan(recent & (day("ts") < date(2023, 2, 1)))
 
-`col` names a column. Arithmetic and functions such as `lower()` and `cast()` compute values from it:
-`col("price") * col("amount") > 100`. Comparing a value gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate holds the text
-that `scan(filter=…)` takes, and `str()` shows it. The meaning is that of Spark SQL: a comparison with null is neither
-true nor false, NaN equals NaN and is greater than all numbers, and -0.0 equals 0.0. Names and types are checked when a
-scan is made.
+`col` names a column. Arithmetic and functions such as `lower()` and `cast()` compute values from it: `col("price") *
+col("amount") > 100`. Comparing a value gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate holds
+the text that `scan(filter=…)` takes, and `str()` shows it. The meaning is that of Spark SQL: a comparison with null is
+neither true nor false, NaN equals NaN and is greater than all numbers, and -0.0 equals 0.0. Names and types are
+checked when a scan is made.
 """
 
 from __future__ import annotations
@@ -297,12 +297,22 @@ def col(*names: str) -> Term:
 
 
 def current_date() -> Term:
-    """The date in UTC when a scan or another call takes the filter: `col("day") >= current_date() - 7`."""
+    """The date in UTC, at the time when a scan or another call takes the filter.
+
+    Examples:
+        >>> str(col("day") >= current_date() - 7)
+        'day >= (current_date - 7)'
+    """
     return Term("current_date")
 
 
 def current_timestamp() -> Term:
-    """The time when a scan or another call takes the filter: `col("ts") >= current_timestamp() - timedelta(hours=1)`."""
+    """The time when a scan or another call takes the filter.
+
+    Examples:
+        >>> str(col("ts") >= current_timestamp() - dt.timedelta(days=1))
+        "ts >= (current_timestamp - interval '1 days')"
+    """
     return Term("current_timestamp")
 
 

@@ -16,7 +16,6 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::expr::formula::Pattern;
 use crate::expr::formula::bind::mirrored;
 use crate::expr::formula::read::{column, is_value, like};
 use crate::expr::formula::unbound::{Constant, Formula, Function, TestOp};
@@ -37,7 +36,7 @@ const MAX_OPEN: usize = 10_000;
 pub fn parse(text: &str) -> Result<Predicate> {
     let tokens = tokens(text)?;
     let closing = closing(&tokens);
-    FilterParser { text, tokens, closing, at: 0, operations: 0 }.filter()
+    FilterParser { text, tokens, closing, at: 0, operations: 0, parentheses: 0 }.filter()
 }
 
 /// For each opening parenthesis, the place of the closing one.
@@ -68,6 +67,8 @@ pub(super) struct FilterParser<'t> {
     pub(super) at: usize,
     /// The operators and calls of the formula that is read.
     pub(super) operations: usize,
+    /// Its parentheses.
+    pub(super) parentheses: usize,
 }
 
 /// One open parenthesis, or the whole filter: the finished parts of its `or`, and the parts of its last `and`.
@@ -290,7 +291,7 @@ impl FilterParser<'_> {
         Ok(Predicate::of_test(left, TestOp::Plain(if negated { op.negate() } else { op }), Vec::new()))
     }
 
-    /// `like 'a%'`. Patterns that are plain texts or prefixes become comparisons that all parts of a plan know.
+    /// `like 'a%'`, `ilike 'A%'`, `like '10/%' escape '/'`.
     fn like(&mut self, left: Formula) -> Result<Predicate> {
         let small = self.is_word("ilike");
         self.at += 1;
@@ -300,20 +301,12 @@ impl FilterParser<'_> {
         if self.accept_word("escape") {
             text = self.with_escape(&text)?;
         }
-        let Some(pattern) = Pattern::parse(&text) else {
-            return Err(mistake(self.text, start, "in a pattern `\\` can precede only `%`, `_` and `\\`"));
+        let (left, text) = match small {
+            true => (Formula::Call(Function::Lower, vec![left]), text.to_lowercase()),
+            false => (left, text),
         };
-        if small {
-            return Ok(like(Formula::Call(Function::Lower, vec![left]), text.to_lowercase()));
-        }
-        let literal = |text: String| vec![Formula::Constant(Constant::Literal(Literal::String(text)))];
-        Ok(match pattern.only() {
-            Some(only) => Predicate::of_test(left, TestOp::Plain(Op::Eq), literal(only)),
-            None if pattern.is_prefix() => {
-                Predicate::of_test(left, TestOp::Plain(Op::StartsWith), literal(pattern.prefix()))
-            }
-            None => like(left, text),
-        })
+        like(left, text)
+            .ok_or_else(|| mistake(self.text, start, "in a pattern `\\` can precede only `%`, `_` and `\\`"))
     }
 
     /// A pattern with another escape character, in the form with `\`.

@@ -157,7 +157,7 @@ def test_files_are_pruned(tmp_path: Path) -> None:
         ("lower(s) = 'abc'", 4),
     ]:
         plan = table.scan(text).plan_table()
-        kept = [row for row in plan.to_pylist()] if hasattr(plan, "to_pylist") else list(plan)
+        kept = plan.to_pylist()
         assert len(kept) == files, text
 
 

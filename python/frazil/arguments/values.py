@@ -95,7 +95,7 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
 _NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
 
 
-def filter_text(filter: str | Predicate, argument: str = "filter") -> str:
+def filter_text(filter: object, argument: str = "filter") -> str:
     """A filter as text."""
     if not isinstance(filter, (str, Predicate)):
         filter = _foreign_filter(filter, argument)

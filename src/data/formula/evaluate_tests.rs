@@ -291,8 +291,17 @@ fn filters_that_mean_nothing_are_refused() {
         let error = kept(filter).expect_err(filter).to_string();
         assert!(error.contains(want), "{filter}: {error}");
     }
+    let deep = format!("{}i{} + 1 > 0", "(".repeat(201), ")".repeat(201));
+    assert!(parse(&deep).unwrap_err().to_string().contains("more than 200 parentheses"));
     let long = format!("i{} > 0", " + 1".repeat(300));
-    assert!(parse(&long).unwrap_err().to_string().contains("more than 200 operations"));
+    assert!(parse(&long).unwrap_err().to_string().contains("more than 100 operations"));
+}
+
+#[test]
+fn the_longest_formulas_fit_into_a_small_stack() {
+    let filter = format!("{}i{} > 0", "-(".repeat(100), ")".repeat(100));
+    assert_eq!(kept(&filter).unwrap(), "02");
+    assert_eq!(kept(&format!("i{} > 101", " + 1".repeat(100))).unwrap(), "2");
 }
 
 /// Constants are computed once, so comparisons with them are those of plain columns.

@@ -8,16 +8,19 @@
 //!         | (date_add | date_sub | datediff)(formula, formula) | current_date | current_timestamp | now()
 //! ```
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::expr::formula::pattern::Pattern;
 use crate::expr::formula::unbound::{Constant, Formula, Function, Interval, TestOp};
 use crate::expr::lex::{Token, mistake};
 use crate::expr::parse::FilterParser;
-use crate::expr::predicate::{Literal, Predicate, Term};
+use crate::expr::predicate::{Literal, Op, Predicate, Term};
 use crate::types::schema_json::parse_primitive;
 use crate::types::{PrimitiveType, Transform, temporal};
 
 /// The most operators and calls of one formula.
-const MOST_OPERATIONS: usize = 200;
+const MOST_OPERATIONS: usize = 100;
+/// The most parentheses of one formula. Its text has at most one pair for each operation.
+const MOST_PARENTHESES: usize = 200;
 
 const FUNCTIONS: [&str; 11] =
     ["lower", "lcase", "upper", "ucase", "cast", "try_cast", "date_add", "date_sub", "datediff", "now", "current_date"];
@@ -43,7 +46,7 @@ pub(in crate::expr) fn is_value(word: &str) -> bool {
 impl FilterParser<'_> {
     /// A value on one side of a test.
     pub(in crate::expr) fn formula(&mut self) -> Result<Formula> {
-        self.operations = 0;
+        (self.operations, self.parentheses) = (0, 0);
         self.sum()
     }
 
@@ -106,7 +109,11 @@ impl FilterParser<'_> {
             return self.typed_literal().map(Formula::Constant);
         }
         if self.accept("(") {
-            self.count_operation()?;
+            self.parentheses += 1;
+            if self.parentheses > MOST_PARENTHESES {
+                let what = format!("a value has more than {MOST_PARENTHESES} parentheses");
+                return Err(mistake(self.text, self.start(), &what));
+            }
             let inner = self.sum()?;
             self.expect(")")?;
             return Ok(inner);
@@ -260,7 +267,7 @@ impl FilterParser<'_> {
         if let (Formula::Column(term), true) = (&left, name.starts_with("start")) {
             let prefix = self.literal()?;
             self.expect(")")?;
-            return Ok(Predicate::Leaf(term.clone(), crate::expr::predicate::Op::StartsWith, vec![prefix]));
+            return Ok(Predicate::Leaf(term.clone(), Op::StartsWith, vec![prefix]));
         }
         let Token::Text(text) = self.peek().clone() else { return Err(self.unexpected("a quoted text")) };
         self.at += 1;
@@ -277,7 +284,7 @@ impl FilterParser<'_> {
             name if name.starts_with("end") => format!("%{pattern}"),
             _ => format!("{pattern}%"),
         };
-        Ok(like(left, pattern))
+        like(left, pattern).ok_or_else(|| Error::internal("a pattern was made wrong"))
     }
 
     /// Whether a literal is a side of a test as a whole, and not an operand of a formula.
@@ -300,10 +307,16 @@ impl FilterParser<'_> {
     }
 }
 
-/// A test of a pattern.
-pub(in crate::expr) fn like(left: Formula, pattern: String) -> Predicate {
-    let pattern = Formula::Constant(Constant::Literal(Literal::String(pattern)));
-    Predicate::of_test(left, TestOp::Like, vec![pattern])
+/// A test of a pattern. Those of plain texts and of prefixes are comparisons that all parts of a plan know. `None` for
+/// a pattern with a wrong `\`.
+pub(in crate::expr) fn like(left: Formula, text: String) -> Option<Predicate> {
+    let pattern = Pattern::parse(&text)?;
+    let (op, text) = match pattern.only() {
+        Some(only) => (TestOp::Plain(Op::Eq), only),
+        None if pattern.is_prefix() => (TestOp::Plain(Op::StartsWith), pattern.prefix()),
+        None => (TestOp::Like, text),
+    };
+    Some(Predicate::of_test(left, op, vec![Formula::Constant(Constant::Literal(Literal::String(text)))]))
 }
 
 /// The date or time at which the text is read.

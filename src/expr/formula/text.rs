@@ -12,14 +12,33 @@ use crate::types::{PrimitiveType, Value};
 
 impl fmt::Display for Test {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = Side { formula: &self.left, is_left: true };
         match self.op {
-            TestOp::Plain(op) => write_leaf(f, &self.left, op, self.right.iter()),
+            TestOp::Plain(op) => {
+                write_leaf(f, &left, op, self.right.iter().map(|formula| Side { formula, is_left: false }))
+            }
             TestOp::IsNan => write!(f, "isnan({})", self.left),
-            TestOp::Is(truth) => write!(f, "{} is {truth}", self.left),
+            TestOp::Is(truth) => write!(f, "{left} is {truth}"),
             TestOp::Like => {
-                write!(f, "{} like", self.left)?;
+                write!(f, "{left} like")?;
                 self.right.iter().try_for_each(|pattern| write!(f, " {pattern}"))
             }
+        }
+    }
+}
+
+/// A side of a test. In parentheses, a date keeps its type, and a literal stays on the left.
+struct Side<'a> {
+    formula: &'a Formula,
+    is_left: bool,
+}
+
+impl fmt::Display for Side<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.formula {
+            Formula::Constant(Constant::Literal(_)) if !self.is_left => self.formula.fmt(f),
+            Formula::Constant(_) => write!(f, "({})", self.formula),
+            formula => formula.fmt(f),
         }
     }
 }

@@ -102,7 +102,8 @@ class _Reader:
         return self._call(value)
 
     def _call(self, name: str) -> _Node:
-        arguments, options = [], None
+        arguments: list[_Node] = []
+        options = None
         while True:
             # Options come after the arguments.
             key, value = self._words.peek()
@@ -264,8 +265,9 @@ def _is_nan(node: _Node) -> Predicate:
 def _is_in(node: _Node) -> Predicate:
     term = _term(node.arguments[0])
     behaviour = node.options.get("null_matching_behavior")
-    values = [value for value in node.value_set if value.is_valid]
-    has_null = len(values) < len(node.value_set)
+    value_set = node.value_set if node.value_set is not None else pa.array([])
+    values = [value for value in value_set if value.is_valid]
+    has_null = len(values) < len(value_set)
     members = [_literal(value) for value in values]
     if any(isinstance(value, float) and (math.isnan(value) or value == 0.0) for value in members):
         raise refused("pyarrow", "is_in with NaN or a zero with a sign", "Write comparisons, as in (x == 0) | (x > 5)")
