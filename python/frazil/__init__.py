@@ -35,7 +35,19 @@ from frazil.exceptions import (
     UnsupportedError,
 )
 from frazil.explain import Explain
-from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.expr import (
+    Predicate,
+    Term,
+    bucket,
+    col,
+    current_date,
+    current_timestamp,
+    day,
+    hour,
+    month,
+    truncate,
+    year,
+)
 from frazil.inspect import Inspect
 from frazil.refs import Ref, Refs
 from frazil.results import LastCommit
@@ -93,6 +105,8 @@ __all__ = [
     "bucket",
     "catalog",
     "col",
+    "current_date",
+    "current_timestamp",
     "day",
     "hour",
     "load_table",

@@ -162,7 +162,7 @@ impl PlannedBatch {
     pub fn residual(&self, row: usize) -> Result<Arc<BoundPredicate>> {
         let of_group = &self.group(row)?.residual;
         let mut asks_file = false;
-        of_group.for_each_leaf(&mut |leaf| asks_file |= leaf.term.field_id == FILE);
+        of_group.for_each_term(&mut |term| asks_file |= term.field_id == FILE);
         let path = self.columns.path.get(row).filter(|_| asks_file).and_then(|path| std::str::from_utf8(path).ok());
         Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
     }
