@@ -134,7 +134,7 @@ def _foreign_filter(filter: Any, argument: str) -> Predicate:
 
 
 def _no_filter(filter: object, argument: str) -> InvalidInputError:
-    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5. Filters of pyarrow, Polars and PyIceberg are taken, too"
+    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
     if filter is None or isinstance(filter, bool):
         hint = f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
     return InvalidInputError(f"{argument}: a filter must be text or an expression, not {shown(filter)}", hint=hint)
