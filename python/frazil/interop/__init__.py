@@ -11,6 +11,7 @@ from frazil.interop.arrow import (
     table_of,
 )
 from frazil.interop.python_values import python_rows, python_values
+from frazil.interop.variant_values import variants_of_json, variants_of_python
 
 __all__ = [
     "column_of",
@@ -23,4 +24,6 @@ __all__ = [
     "schema_of_type",
     "single",
     "table_of",
+    "variants_of_json",
+    "variants_of_python",
 ]
