@@ -196,13 +196,19 @@ def test_duckdb_reads_what_it_needs(table: fz.Table, asked: list[fz.Scan]) -> No
     assert table.scan("id < 3").to_duckdb().order("id").project("id").fetchall() == [(0,), (1,), (2,)]
 
 
-def test_datafusion_reads_data_sets(table: fz.Table) -> None:
+def test_datafusion_reads_data_sets(table: fz.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     datafusion = pytest.importorskip("datafusion")
     context = datafusion.SessionContext()
     context.register_dataset("events", table.scan().to_arrow_dataset())
+    columns: set[str] = set()
+    read = fz.Split.to_arrow_batch_reader
+    monkeypatch.setattr(
+        fz.Split, "to_arrow_batch_reader", lambda self, **o: columns.update(self.schema.names) or read(self, **o)
+    )
     (batch,) = context.sql("select count(*) as n, sum(id) as s from events where id >= 100 and g = 'g1'").collect()
     wanted = [i for i in IDS if i >= 100 and i % 7 == 1 and i % 10 != 3]
     assert batch.to_pylist() == [{"n": len(wanted), "s": sum(wanted)}]
+    assert columns == {"id", "g"}
 
 
 # ---------------------------------------------------------------- workers

@@ -85,8 +85,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         condition = _both(self._condition, filter)
         if self._scan.row_limit is not None:
             return iter([_Fragment(self._scan, condition)])
-        scan = with_conditions(self._scan, [] if condition is None else [condition])
-        return iter([_Fragment(split, condition) for split in scan.plan()])
+        plan = _Plan(with_conditions(self._scan, [] if condition is None else [condition]))
+        return iter([_Fragment(plan.scan, condition, plan, number) for number in range(len(plan.splits(None)))])
 
     def replace_schema(self, schema: pa.Schema) -> NoReturn:
         """Refuses: the table decides about its columns."""
@@ -99,17 +99,34 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         return ScanDataset, (self._scan, self._condition)
 
 
-class _Fragment:
-    """A split of a scan, or a whole scan."""
+class _Plan:
+    """The splits of a scan, for each set of columns that is asked for. Columns don't change how files are split."""
 
-    def __init__(self, part: Scan | Split, condition: Any) -> None:
-        self._part = part
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self._made: dict[tuple[str, ...] | None, list[Split]] = {}
+
+    def splits(self, columns: tuple[str, ...] | None) -> list[Split]:
+        """The splits, with these columns."""
+        if columns not in self._made:
+            scan = self.scan if columns is None else with_columns(self.scan, columns)
+            self._made[columns] = scan.plan()
+        return self._made[columns]
+
+
+class _Fragment:
+    """A split of a plan, or a whole scan."""
+
+    def __init__(self, scan: Scan, condition: Any, plan: _Plan | None = None, number: int = 0) -> None:
+        self._scan = scan
         self._condition = condition
+        self._plan = plan
+        self._number = number
 
     @property
     def physical_schema(self) -> pa.Schema:
         """The schema of the rows."""
-        return _bare(pa.schema(self._part))
+        return _bare(self._scan.arrow_schema)
 
     def scanner(
         self,
@@ -121,23 +138,29 @@ class _Fragment:
     ) -> ds.Scanner:
         """What reads the columns and rows of this part."""
         _check(ignored)
-        reader = self._part.to_arrow_batch_reader()
-        return _scanner(_batches(reader), pa.schema(self._part), columns, _both(self._condition, filter), batch_size)
+        condition = _both(self._condition, filter)
+        names = None if columns is None else tuple(_needed(self._scan.arrow_schema, columns, condition))
+        part = self._scan if self._plan is None else self._plan.splits(names)[self._number]
+        return _scanner(_batches(part.to_arrow_batch_reader()), pa.schema(part), columns, condition, batch_size)
 
     def __repr__(self) -> str:
-        return f"Fragment({self._part!r})"
+        return f"Fragment({self._number} of {self._scan!r})"
 
 
 def narrowed(scan: Scan, columns: Any, condition: Any, batch_size: int | None) -> Scan:
     """The scan that reads what an engine asks for, or more."""
     if batch_size:
         scan = scan._with(options={**scan._options, "batch-rows": str(batch_size)})
-    schema = scan.arrow_schema
     if columns is not None:
-        asked = columns.values() if isinstance(columns, Mapping) else [ds.field(name) for name in columns]
-        needed = [*asked, *([] if condition is None else [condition])]
-        scan = with_columns(scan, [name for name in schema.names if _names(needed, schema, name)])
+        scan = with_columns(scan, _needed(scan.arrow_schema, columns, condition))
     return with_conditions(scan, [] if condition is None else [condition])
+
+
+def _needed(schema: pa.Schema, columns: Any, condition: Any) -> list[str]:
+    """The columns that an answer is computed from."""
+    asked = columns.values() if isinstance(columns, Mapping) else [ds.field(name) for name in columns]
+    needed = [*asked, *([] if condition is None else [condition])]
+    return [name for name in schema.names if _names(needed, schema, name)]
 
 
 def _names(expressions: list[Any], schema: pa.Schema, name: str) -> bool:

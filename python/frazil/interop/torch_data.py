@@ -32,7 +32,7 @@ def dataset(scan: Scan, batch_rows: int | None) -> IterableDataset[dict[str, Any
     return _Batches(scan)
 
 
-class _Batches(IterableDataset[dict[str, Any]]):
+class _Batches(IterableDataset[dict[str, Any]]):  # type: ignore[misc,unused-ignore]
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
 
