@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table
+from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -38,9 +38,22 @@ from frazil.exceptions import (
     UnsupportedError,
 )
 from frazil.explain import Explain
-from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.expr import (
+    Predicate,
+    Term,
+    bucket,
+    col,
+    current_date,
+    current_timestamp,
+    day,
+    hour,
+    month,
+    truncate,
+    year,
+)
 from frazil.inspect import Inspect
 from frazil.refs import Ref, Refs
+from frazil.results import LastCommit
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
@@ -65,6 +78,7 @@ __all__ = [
     "Inspect",
     "InternalError",
     "InvalidInputError",
+    "LastCommit",
     "NotFoundError",
     "PartitionField",
     "PartitionSpec",
@@ -95,12 +109,15 @@ __all__ = [
     "bucket",
     "catalog",
     "col",
+    "current_date",
+    "current_timestamp",
     "day",
     "hour",
     "load_table",
     "month",
     "open_table",
     "truncate",
+    "write_table",
     "year",
 ]
 
@@ -127,7 +144,11 @@ else:
 
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
-            raise AttributeError(f"module 'frazil' has no attribute {name!r}")
+            import inspect
+
+            from frazil import names
+
+            raise names.of_module(name, inspect.currentframe())
         import importlib
 
         try:

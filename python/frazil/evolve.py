@@ -19,6 +19,7 @@ from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.steps import schema_step, sort_step, spec_step
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 from frazil.requests.unfinished import Unfinished
@@ -88,6 +89,7 @@ class _Update:
             self.commit()
 
 
+@answers()
 @checked
 class UpdateSchema(_Update):
     """Changes of a table's columns.
@@ -226,6 +228,7 @@ class UpdateSchema(_Update):
         return self._do(SchemaOperation.Union(core_schema("new_schema", new_schema)))
 
 
+@answers()
 @checked
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""

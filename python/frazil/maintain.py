@@ -14,6 +14,7 @@ from frazil.display import tables
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.requests.handle import TableHandle
 from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
 
@@ -170,6 +171,7 @@ class PartitionStatistics(NamedTuple):
     size_bytes: int
 
 
+@answers("maintain")
 @checked
 class Maintain:
     """The maintenance of a table: `table.maintain`.

@@ -13,6 +13,7 @@ from frazil.arguments import At
 from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.exceptions import NotFoundError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Ref", "RefChanges", "Refs"]
 
 
+@answers()
 class Ref(NamedTuple):
     """A branch or tag: a name for a snapshot.
 
@@ -160,6 +162,7 @@ class RefChanges:
         return self
 
 
+@answers("refs")
 @checked
 class Refs(RefChanges, Mapping[str, Ref]):
     """A table's branches and tags by name, and the methods that change them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
@@ -15,6 +15,7 @@ from frazil.estimate import Estimate
 from frazil.exceptions import InvalidInputError
 from frazil.explain import Explain
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.requests.splits import balanced_splits
 from frazil.schema import Schema
 from frazil.statistics import Statistics
@@ -36,6 +37,7 @@ PART_BYTES = 8 << 20
 """The default size of the data manifests in one part of a plan, in bytes."""
 
 
+@answers()
 @checked
 class Scan:
     """A description of what to read: columns, rows and version. `Table.scan` makes one.
@@ -61,6 +63,8 @@ class Scan:
         options: Mapping[str, str] | None = None,
         rows: int | None = None,
     ) -> None:
+        if not isinstance(table, _core.Table):
+            raise InvalidInputError(f"a Scan is not made from {arguments.shown(table)}", hint="Call table.scan(...)")
         self._table = table
         self._filters = filters
         self._columns = columns
@@ -98,14 +102,25 @@ class Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: str) -> Scan:
-        """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays."""
-        return self._with(columns=arguments.columns(columns))
+    def select(self, *columns: Any) -> Scan:
+        """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
+
+        Args:
+            columns: The columns' names, or one list of names.
+        """
+        return self._with(columns=arguments.selection(columns, "columns"))
 
     def limit(self, rows: int) -> Scan:
-        """Reads no more than this number of rows. Which rows are read is not defined."""
-        rows = arguments.count("limit", rows)
+        """Reads no more than this number of rows. Which rows are read is not defined.
+
+        Filters come before the limit, also those that `where` adds later: `limit(3).where(f)` is `where(f).limit(3)`.
+        """
+        rows = arguments.count("rows", rows)
         return self._with(rows=rows if self._rows is None else min(rows, self._rows))
+
+    def head(self, rows: int = 5) -> pa.Table:
+        """A few rows as a pyarrow table. Which rows these are is not defined."""
+        return self.limit(rows).to_arrow()
 
     @property
     def schema(self) -> Schema:
@@ -222,7 +237,7 @@ class Scan:
         Raises:
             InvalidInputError: A column does not exist, or it is inside a list or map.
         """
-        return Statistics(self._core.statistics(list(arguments.columns(columns))))
+        return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow table in memory. Files are read in parallel."""
@@ -247,6 +262,14 @@ class Scan:
         from frazil import interop
 
         return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch: `for batch in scan`. See `to_arrow_batch_reader`."""
+        return iter(self.to_arrow_batch_reader())
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuses numpy and `pandas.DataFrame(scan)`, which would take the scan for a list of batches."""
+        raise InvalidInputError("a scan is not an array", hint="Write scan.to_pandas(), or scan.to_arrow()")
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface: only the schema."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil import _core
+from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"]
 
 
+@answers()
 class Field(NamedTuple):
     """A column, or a member of a nested column.
 
@@ -39,6 +41,7 @@ class Field(NamedTuple):
         return f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}"
 
 
+@answers("schema")
 @checked
 class Schema:
     """A table's columns at one time.
@@ -98,6 +101,14 @@ class Schema:
             )
         return found
 
+    def __getitem__(self, name: str) -> Field:
+        """The field with a name, as `field(name)`."""
+        return self.field(arguments.text("the name of a field", name))
+
+    def __contains__(self, field: object) -> bool:
+        """Whether there is a field with this name, or this field."""
+        return _find(self.fields, field) is not None if isinstance(field, str) else field in self.fields
+
     def to_arrow(self) -> pa.Schema:
         """The schema as a pyarrow schema. Field ids are in the metadata `PARQUET:field_id`."""
         from frazil import interop
@@ -151,11 +162,26 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     if isinstance(source, Schema):
         return source._core
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
-        raise InvalidInputError(
-            f"{argument}: a '{type(source).__name__}' is not a schema",
-            hint="Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__",
-        )
+        raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
+    if type(source).__module__.startswith("polars."):
+        arguments.refuse_objects(source)
     return _core.Schema.from_arrow(source)
+
+
+def _way_to_schema(source: Any) -> str:
+    """What to give in place of something that is not a schema."""
+    package = type(source).__module__.partition(".")[0]
+    if hasattr(source, "__arrow_c_stream__"):
+        return "It has rows. To create a table with these rows, write create_table(name, data=rows)"
+    if package == "pyiceberg" and hasattr(source, "as_arrow"):
+        return "Give schema.as_arrow()"
+    if package == "pyspark":
+        return "Give frazil.spark's types by a DataFrame: frame.toArrow().schema"
+    if isinstance(source, dict):
+        return "Write pyarrow.schema(source), with a pyarrow type for each name"
+    if isinstance(source, (list, tuple)):
+        return "Write pyarrow.schema([('id', pyarrow.int64()), …])"
+    return "Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__"
 
 
 def _find(fields: tuple[Field, ...], name: str) -> Field | None:
@@ -211,6 +237,7 @@ class PartitionField(NamedTuple):
         return f"{self.name}: {_term(self.transform, self.column, self.source_id)}"
 
 
+@answers("partition_spec")
 class PartitionSpec(NamedTuple):
     """How rows are grouped into files.
 
@@ -256,6 +283,7 @@ class SortField(NamedTuple):
         return f"{term} {'desc' if self.descending else 'asc'} nulls {'first' if self.nulls_first else 'last'}"
 
 
+@answers("sort_order")
 class SortOrder(NamedTuple):
     """How rows are sorted within files.
 

@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import _core, arguments
-from frazil.arguments import At
+from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.figures import amount
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.refs import RefChanges
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
@@ -62,6 +63,7 @@ class DryRun(NamedTuple):
     metadata_bytes: int
 
 
+@answers()
 @checked
 class Transaction(RowChanges):
     """Changes that are committed together. The table's next version has all of them or none.
@@ -161,8 +163,12 @@ class Transaction(RowChanges):
 
         If the transaction is given up, the files stay where they are.
         """
-        with self._step():
-            self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
+        given = arguments.paths(paths)
+        try:
+            with self._step():
+                self._core.add_files(given, check_duplicate_files, arguments.texts(snapshot_properties))
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
         return self
 
     @property
@@ -193,6 +199,7 @@ class Transaction(RowChanges):
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties. Returns the transaction."""
         given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        configuration.table_properties(given)
         return self._evolve(evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Transaction:
@@ -237,8 +244,7 @@ class Transaction(RowChanges):
         """
         # If this fails, the caller knows.
         self._unfinished.end()
-        self._table._core = self._core.commit()
-        return self._table
+        return self._table._moved(self._core.commit())
 
     def abort(self) -> None:
         """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
