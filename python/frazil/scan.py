@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
+from frazil.display import tables
+from frazil.display.figures import bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
 from frazil.estimate import Estimate
+from frazil.exceptions import InvalidInputError
 from frazil.explain import Explain
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.schema import Schema
 from frazil.statistics import Statistics
 
@@ -27,6 +31,7 @@ PART_BYTES = 8 << 20
 """The default size of the data manifests in one part of a plan, in bytes."""
 
 
+@answers()
 @checked
 class Scan:
     """A description of what to read: columns, rows and version. `Table.scan` makes one.
@@ -52,6 +57,8 @@ class Scan:
         options: Mapping[str, str] | None = None,
         rows: int | None = None,
     ) -> None:
+        if not isinstance(table, _core.Table):
+            raise InvalidInputError(f"a Scan is not made from {arguments.shown(table)}", hint="Call table.scan(...)")
         self._table = table
         self._filters = filters
         self._columns = columns
@@ -89,14 +96,25 @@ class Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: str) -> Scan:
-        """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays."""
-        return self._with(columns=arguments.columns(columns))
+    def select(self, *columns: Any) -> Scan:
+        """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
+
+        Args:
+            columns: The columns' names, or one list of names.
+        """
+        return self._with(columns=arguments.selection(columns, "columns"))
 
     def limit(self, rows: int) -> Scan:
-        """Reads no more than this number of rows. Which rows are read is not defined."""
-        rows = arguments.count("limit", rows)
+        """Reads no more than this number of rows. Which rows are read is not defined.
+
+        Filters come before the limit, also those that `where` adds later: `limit(3).where(f)` is `where(f).limit(3)`.
+        """
+        rows = arguments.count("rows", rows)
         return self._with(rows=rows if self._rows is None else min(rows, self._rows))
+
+    def head(self, rows: int = 5) -> pa.Table:
+        """A few rows as a pyarrow table. Which rows these are is not defined."""
+        return self.limit(rows).to_arrow()
 
     @property
     def schema(self) -> Schema:
@@ -203,7 +221,7 @@ class Scan:
         Raises:
             InvalidInputError: A column does not exist, or it is inside a list or map.
         """
-        return Statistics(self._core.statistics(list(arguments.columns(columns))))
+        return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow table in memory. Files are read in parallel."""
@@ -228,6 +246,14 @@ class Scan:
         from frazil import interop
 
         return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch: `for batch in scan`. See `to_arrow_batch_reader`."""
+        return iter(self.to_arrow_batch_reader())
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuses numpy and `pandas.DataFrame(scan)`, which would take the scan for a list of batches."""
+        raise InvalidInputError("a scan is not an array", hint="Write scan.to_pandas(), or scan.to_arrow()")
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface: only the schema."""
@@ -259,7 +285,7 @@ class Scan:
         return self._core.count()
 
     def __repr__(self) -> str:
-        parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
+        parts = [repr(tables.public(self._table.location)), *(f"where {text}" for text in self._filters)]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
         parts += ["changes"] if self._changes else []
@@ -268,6 +294,14 @@ class Scan:
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
         return f"Scan({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        facts = [("table", self._table.location), ("snapshot", str(self.snapshot_id or "the table is empty"))]
+        facts += [("filter", str(self.filter))] if self._filters else []
+        facts += [("limit", str(self._rows))] if self._rows is not None else []
+        return tables.page(
+            "Scan of changes" if self._changes else "Scan", tables.grid(("", ""), facts), self.schema._repr_html_()
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         versions: dict[str, Any] = {**_version_members(self._at), **_version_members(self._since, "since_")}
@@ -375,6 +409,13 @@ class Split:
     def __repr__(self) -> str:
         tasks = self.tasks
         return f"Split({len(tasks)} tasks, {sum(t.length for t in tasks)} bytes)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (task.data_file.path, number(task.start), bytes_text(task.length), len(task.deletes), str(task.residual))
+            for task in self.tasks
+        ]
+        return tables.page("Split", tables.grid(("file", "from byte", "size", "deletes", "filter"), rows))
 
     def __reduce__(self) -> tuple[type[Split], tuple[_core.Split]]:
         return Split, (self._core,)

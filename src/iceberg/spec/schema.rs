@@ -111,7 +111,8 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         }
         let newest = field.ty.as_primitive().is_some_and(needs_version_3);
         if newest && version < 3 {
-            return at(format!("the type {} needs format version 3, the table has {version}", field.ty));
+            let problem = format!("the type {} needs format version 3, the table has {version}", field.ty);
+            return at(problem).map_err(|e| e.hint(way_out(&field.ty)));
         }
         if field.required && matches!(field.ty, Type::Primitive(PrimitiveType::Unknown)) {
             return at("a column of type unknown is always null, so it can't be required".to_owned());
@@ -125,11 +126,29 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
             return at(format!("values of {length} bytes can't be stored, so the type {} is not possible", field.ty));
         }
         if field.initial_default.is_some() && version < 3 {
-            return at(format!("an initial default needs format version 3, the table has {version}"));
+            let problem = format!("an initial default needs format version 3, the table has {version}");
+            return at(problem).map_err(|e| e.hint(format!("{NEWER}, or leave out the default")));
         }
         check_fields(&field.ty.children(), &format!("{name}."), version, names)?;
     }
     Ok(())
+}
+
+/// How a table gets format version 3.
+const NEWER: &str =
+    "Create the table with properties={'format-version': 3}, or raise its version with table.upgrade(3)";
+
+/// What to do about a type that needs format version 3.
+fn way_out(ty: &Type) -> String {
+    use PrimitiveType as P;
+    let other = match ty.as_primitive() {
+        Some(P::TimestampNs) => "use microseconds: pyarrow.timestamp('us')",
+        Some(P::TimestamptzNs) => "use microseconds: pyarrow.timestamp('us', 'UTC')",
+        Some(P::Unknown) => "give the column a type: a column with only nulls has none in Arrow",
+        Some(P::Geometry { .. } | P::Geography { .. }) => "store the well-known binary in a binary column",
+        _ => "store the value as text",
+    };
+    format!("{NEWER}, or {other}")
 }
 
 fn needs_version_3(ty: &PrimitiveType) -> bool {
