@@ -186,6 +186,7 @@ impl<T> CallLock<T> {
     }
 
     /// The value, by its owner.
+    #[cfg(feature = "python")]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.value.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
