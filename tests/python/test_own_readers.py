@@ -101,7 +101,8 @@ def test_other_threads_wait(catalog: fz.Catalog) -> None:
     other.start()
     tx.append(reader(begun.set))
     other.join(30)
-    assert not other.is_alive() and failed == []
+    assert not other.is_alive()
+    assert failed == []
     tx.commit()
     assert ids(catalog.load_table("db.a")) == [0, 1, 2, 5]
 

@@ -57,7 +57,8 @@ def test_another_token_server_gets_no_credential(server: RestServer, other: Rest
     # The token is renewed where the user said.
     assert catalog.list_namespaces() == ["db"]
     assert len(server.service.guard.grants) >= 2
-    assert other.service.asked == [] and other.service.guard.grants == []
+    assert other.service.asked == []
+    assert other.service.guard.grants == []
 
 
 def test_another_token_server_that_is_trusted(server: RestServer, other: RestServer) -> None:
@@ -79,7 +80,8 @@ def test_a_refusal_names_the_token_server_that_was_not_asked(server: RestServer,
     server.service.guard.tokens.clear()
     with pytest.raises(fz.PermissionDeniedError) as raised:
         catalog.list_namespaces()
-    assert f"{TRUST}='localhost'" in str(raised.value) and "oauth2-server-uri" in str(raised.value)
+    assert f"{TRUST}='localhost'" in str(raised.value)
+    assert "oauth2-server-uri" in str(raised.value)
     assert other.service.asked == []
 
 
@@ -92,7 +94,8 @@ def test_the_catalog_does_not_move_to_another_host(
     server.switches.overrides = {"uri": elsewhere(other)}
     with pytest.raises(fz.PermissionDeniedError, match=TRUST) as raised:
         opened(server, **login).list_namespaces()
-    assert "localhost" in str(raised.value) and "sesame" not in str(raised.value)
+    assert "localhost" in str(raised.value)
+    assert "sesame" not in str(raised.value)
     assert other.service.asked == []
     # The user may allow it.
     moved = opened(server, **{TRUST: "localhost", "header.X-Key": "sesame-key"})
@@ -136,7 +139,8 @@ def test_an_endpoint_of_the_server_gets_no_session_token(stored: RestServer) -> 
     catalog.create_table("db.t", SCHEMA)
     with pytest.raises(fz.PermissionDeniedError, match=TRUST) as raised:
         catalog.load_table("db.t").append(one(1))
-    assert "s3.endpoint" in str(raised.value) and "sesame" not in str(raised.value)
+    assert "s3.endpoint" in str(raised.value)
+    assert "sesame" not in str(raised.value)
     # Keys that only sign are never sent.
     assert ids(opened(stored, **own_keys()).load_table("db.t").append(one(1))) == [1]
     trusting = opened(stored, **own_keys(), **{"s3.session-token": "sesame-session", TRUST: "localhost"})

@@ -37,6 +37,6 @@ mod sort_order;
 mod union;
 mod updates;
 
-pub use replacement::Replacement;
+pub use replacement::{Replacement, ReplacementPlan};
 pub use requirements::Requirements;
 pub use updates::{apply, is_same};

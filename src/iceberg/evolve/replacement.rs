@@ -26,26 +26,84 @@ pub struct Replacement {
     pub properties: BTreeMap<String, String>,
 }
 
+/// A definition with the ids of a table's columns and partition fields.
+#[derive(Clone, Debug)]
+pub struct ReplacementPlan {
+    format_version: u8,
+    schema: Schema,
+    fields: Vec<PartitionField>,
+    sort_fields: Vec<SortField>,
+    properties: BTreeMap<String, String>,
+    /// The highest ids of columns and partition fields, with those of the plan and before it.
+    last_ids: (i32, i32),
+    last_ids_before: (i32, i32),
+}
+
 impl Replacement {
-    /// The metadata of `base` with this definition. A column keeps its id if the current schema has a column of its
-    /// name. Others get new ids. The branch `main` is removed. Other branches, tags and snapshots stay.
+    /// The ids of the definition in a table. A column keeps its id if the current schema has a column of its name.
+    /// Others get new ids.
     ///
     /// # Errors
     /// `InvalidInput` for a wrong schema, spec, order or property.
-    pub fn apply(&self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        let version = format_version_of(&self.properties, base.format_version)?;
+    pub fn plan(&self, base: &TableMetadata) -> Result<ReplacementPlan> {
+        let format_version = format_version_of(&self.properties, base.format_version)?;
         let (fresh, last_column_id) = assign_ids_like(&self.schema, base.schema()?, base.last_column_id)?;
-        check_schema(&fresh.schema, version)?;
+        check_schema(&fresh.schema, format_version)?;
         // As in Java, the version before an upgrade decides about the fields of the spec.
         let fields = spec_fields(base, &self.spec, &fresh)?;
-        let mut next = base.upgrade_format_version(version, now_ms)?;
-        next = next.set_properties(&kept_properties(&self.properties), now_ms)?;
+        check_new_spec(&fields, &fresh.schema, base.format_version)?;
+        let before = base.highest_partition_id();
+        let last_partition_id = fields.iter().map(|field| field.field_id).fold(before, i32::max);
+        Ok(ReplacementPlan {
+            format_version,
+            sort_fields: order_fields(&self.sort_order, &fresh)?,
+            schema: fresh.schema,
+            fields,
+            properties: kept_properties(&self.properties),
+            last_ids: (last_column_id, last_partition_id),
+            last_ids_before: (base.last_column_id, before),
+        })
+    }
+
+    /// The metadata of `base` with this definition.
+    ///
+    /// # Errors
+    /// As [`Replacement::plan`].
+    pub fn apply(&self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.plan(base)?.apply(base, now_ms)
+    }
+}
+
+impl ReplacementPlan {
+    /// Whether files that were written by this plan fit the other one.
+    pub fn is_like(&self, other: &ReplacementPlan) -> bool {
+        self.schema.fields == other.schema.fields && self.fields == other.fields
+    }
+
+    /// Whether the plan can be applied to a version: that has the plan already, or its new ids are free there.
+    pub fn fits(&self, newest: &TableMetadata) -> bool {
+        let has_columns = newest.schema().is_ok_and(|schema| schema.fields == self.schema.fields);
+        if has_columns && newest.spec().is_ok_and(|spec| spec.fields == self.fields) {
+            return true;
+        }
+        let (columns, fields) = self.last_ids;
+        let (columns_before, fields_before) = self.last_ids_before;
+        (columns == columns_before || newest.last_column_id == columns_before)
+            && (fields == fields_before || newest.highest_partition_id() == fields_before)
+    }
+
+    /// The metadata of `base` with the planned definition. The branch `main` is removed. Other branches, tags and
+    /// snapshots stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a lower format version.
+    pub fn apply(&self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        let mut next = base.upgrade_format_version(self.format_version, now_ms)?;
+        next = next.set_properties(&self.properties, now_ms)?;
         next.refs.remove(MAIN_BRANCH);
         next.current_snapshot_id = None;
-        set_schema(&mut next, &fresh.schema, last_column_id)?;
-        check_new_spec(&fields, next.schema()?, base.format_version)?;
-        let next = with_spec(&next, fields)?;
-        with_sort_order(&next, order_fields(&self.sort_order, &fresh)?)
+        set_schema(&mut next, &self.schema, self.last_ids.0)?;
+        with_sort_order(&with_spec(&next, self.fields.clone())?, self.sort_fields.clone())
     }
 }
 

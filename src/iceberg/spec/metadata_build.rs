@@ -95,8 +95,8 @@ pub fn new_table(
     })
 }
 
-/// The properties of a new definition that are stored. As in the Java implementation, Parquet compression is zstd unless
-/// they set another one.
+/// The properties of a new definition that are stored. As in the Java implementation, Parquet compression is zstd
+/// unless they set another one.
 pub(crate) fn kept_properties(properties: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut kept = BTreeMap::from([("write.parquet.compression-codec".to_owned(), "zstd".to_owned())]);
     kept.extend(properties.clone());

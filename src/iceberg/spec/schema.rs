@@ -28,8 +28,8 @@ pub fn assign_fresh_ids(schema: &Schema) -> Result<FreshSchema> {
     Ok(numbered(schema, HashMap::new(), 0)?.0)
 }
 
-/// Numbers the columns like those of the same names in another schema. Columns of other names are numbered after `last`,
-/// in the order of [`assign_fresh_ids`]. Returns the highest number ever used, too.
+/// Numbers the columns like those of the same names in another schema. Columns of other names are numbered after
+/// `last`, in the order of [`assign_fresh_ids`]. Returns the highest number ever used, too.
 ///
 /// # Errors
 /// As [`assign_fresh_ids`].

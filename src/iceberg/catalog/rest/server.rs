@@ -134,7 +134,7 @@ pub(super) struct RestServer {
     pub(super) storage: StoreOptions,
 }
 
-/// The servers of which this process knows by a refusal that they take one snapshot in a commit.
+/// The servers that take one snapshot in a commit. This process learned it from a refusal.
 static ONE_SNAPSHOT_SERVERS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// The ends of the hosts of services that take one snapshot in a commit: Databricks (pyiceberg#3076).

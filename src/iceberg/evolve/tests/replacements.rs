@@ -32,10 +32,12 @@ fn created(version: u8, definition: &Replacement) -> TableMetadata {
 
 /// The replaced metadata, which also survives a metadata file and is the result of its updates.
 fn replaced(base: &TableMetadata, definition: &Replacement) -> TableMetadata {
-    let next = definition.apply(base, NOW + 5).unwrap();
+    let plan = definition.plan(base).unwrap();
+    let next = plan.apply(base, NOW + 5).unwrap();
     assert_eq!(parse_metadata(&encode_metadata(&next)).unwrap(), next);
-    // The same definition changes nothing more.
-    assert_eq!(definition.apply(&next, NOW + 5).unwrap(), next);
+    // The same plan changes nothing more.
+    assert!(plan.fits(&next));
+    assert_eq!(plan.apply(&next, NOW + 5).unwrap(), next);
     MetadataCommit::between(base, next).next
 }
 
@@ -182,4 +184,22 @@ fn nested_columns_keep_their_ids() {
     // New ones: those of the top first.
     assert_eq!([id("lat"), id("p.height"), id("l.element.j")], [17, 18, 19]);
     assert_eq!(next.last_column_id, 19);
+}
+
+/// Java: `testConcurrentReplaceTransactionSchema` and `…SchemaConflict`.
+#[test]
+fn a_plan_keeps_its_ids_on_later_versions() {
+    let (first, second) = (schema_of(&["some_id int"]), schema_of(&["id int", "data string"]));
+    let base = created(2, &definition(&first, &[], &[], &[]));
+    let same = definition(&first, &[], &[], &[]).plan(&base).unwrap();
+    let other = definition(&second, &["data"], &[], &[]).plan(&base).unwrap();
+    let newer = other.apply(&base, NOW).unwrap();
+    // A plan without new ids goes back to the earlier columns.
+    assert!(same.fits(&newer));
+    let back = same.apply(&newer, NOW).unwrap();
+    assert_eq!((columns(&back), back.last_column_id), (owned(&[(1, "some_id")]), 3));
+    let third = definition(&schema_of(&["x int"]), &[], &[], &[]).plan(&base).unwrap();
+    assert!(third.fits(&base) && !third.fits(&newer));
+    let partitioned = definition(&first, &["some_id"], &[], &[]).plan(&base).unwrap();
+    assert!(partitioned.fits(&base) && !partitioned.fits(&newer));
 }
