@@ -31,6 +31,9 @@ FILTERS = [
     "d.x between -1.5e3 and 2 and starts_with(b, 'p')",
     "bucket(4, a) = 1 and day(e) >= date '2024-01-01' or f is nan",
     '"odd ""name""" <> x\'00ff\' and b like \'ab%\' and `in`.c != true',
+    "lower(a) like '%b_c\\\\%' or upper(b) ilike 'x%' escape '/' or contains(c, '%')",
+    "(a + 1) * -b / 2 % 3 > c - interval '1 month -2 days' and d >= current_date - 7",
+    "cast(a as decimal(9, 2)) = try_cast(b as int) and isnan(c) or d is not true or (5) in (e, f)",
 ]
 
 

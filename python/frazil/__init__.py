@@ -16,6 +16,8 @@ Everything starts at `Table`. `Table.scan` returns a `Scan`, which works out its
 come in and go out as Arrow data. `frazil.spark` reads and writes tables with PySpark.
 """
 
+from typing import TYPE_CHECKING
+
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
@@ -32,10 +34,23 @@ from frazil.exceptions import (
     NotFoundError,
     PermissionDeniedError,
     StoreError,
+    UncommittedWarning,
     UnsupportedError,
 )
 from frazil.explain import Explain
-from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.expr import (
+    Predicate,
+    Term,
+    bucket,
+    col,
+    current_date,
+    current_timestamp,
+    day,
+    hour,
+    month,
+    truncate,
+    year,
+)
 from frazil.inspect import Inspect
 from frazil.refs import Ref, Refs
 from frazil.results import LastCommit
@@ -83,6 +98,7 @@ __all__ = [
     "Table",
     "Term",
     "Transaction",
+    "UncommittedWarning",
     "UnsupportedError",
     "UpdatePartitionSpec",
     "UpdateSchema",
@@ -93,12 +109,13 @@ __all__ = [
     "bucket",
     "catalog",
     "col",
+    "current_date",
+    "current_timestamp",
     "day",
     "hour",
     "load_table",
     "month",
     "open_table",
-    "spark",
     "truncate",
     "write_table",
     "year",
@@ -116,14 +133,30 @@ if _core.DEBUG_BUILD:
     )
 
 
-def __getattr__(name: str) -> object:
-    """Imports `frazil.spark` when it is first used, since it needs PySpark."""
-    if name == "spark":
+# Modules that are imported when they are first used: `frazil.spark` needs PySpark.
+_MODULES = ("spark", "transforms", "variant")
+
+if TYPE_CHECKING:
+    from frazil import spark as spark
+    from frazil import transforms as transforms
+    from frazil import variant as variant
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            import inspect
+
+            from frazil import names
+
+            raise names.of_module(name, inspect.currentframe())
         import importlib
 
-        return importlib.import_module("frazil.spark")
-    import inspect
+        try:
+            return importlib.import_module(f"frazil.{name}")
+        except ImportError as error:
+            # `hasattr` asks by this error.
+            raise AttributeError(str(error), name=name) from error
 
-    from frazil import names
 
-    raise names.of_module(name, inspect.currentframe())
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

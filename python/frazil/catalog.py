@@ -13,10 +13,12 @@ from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
+from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Term
 from frazil.foreign import CredentialProvider, pyiceberg_catalogs
 from frazil.names import answers
+from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
 from frazil.transaction import Transaction
@@ -102,8 +104,13 @@ class View:
 class _Part(Transaction):
     """The changes of one table in a transaction over several tables."""
 
-    def __init__(self, core: _core.Transaction) -> None:
+    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
         self._core = core
+        self._identifier = identifier
+        self._begin(unfinished)
+
+    def _location(self) -> str:
+        return self._identifier
 
     def commit(self) -> Table:
         """Refuses: one table can't be committed before the others."""
@@ -137,6 +144,8 @@ class CatalogTransaction:
 
     def __init__(self, catalog: _core.Catalog) -> None:
         self._core = catalog.transaction()
+        self._unfinished = Unfinished("a transaction", "Call its commit(), or make it in a with block")
+        self._tables: list[str] = []
 
     def table(self, identifier: str, branch: str | None = None) -> Transaction:
         """Returns the changes of a table. Each call with the same name returns the same changes.
@@ -152,7 +161,9 @@ class CatalogTransaction:
             NotFoundError: The table does not exist.
             InvalidInputError: The transaction changes another branch of this table, or has ended.
         """
-        return _Part(self._core.table(identifier, branch))
+        part = _Part(self._core.table(identifier, branch), identifier, self._unfinished)
+        self._tables += [] if identifier in self._tables else [identifier]
+        return part
 
     def commit(self) -> dict[str, Table]:
         """Commits now. Returns the tables at their new versions, by their names. The transaction has then ended.
@@ -164,11 +175,18 @@ class CatalogTransaction:
             CommitConflictError: Another commit changed what this one relies on. Nothing was committed to any table.
             CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
+        # If this fails, the caller knows.
+        self._unfinished.end()
         return {name: Table(core, name) for name, core in self._core.commit()}
 
     def abort(self) -> None:
         """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
+        self._unfinished.end()
         self._core.abort()
+
+    def __repr__(self) -> str:
+        named = tables.public(", ".join(self._tables) or "no tables")
+        return f"CatalogTransaction({named}, {'ended' if self._core.ended() else 'not committed'})"
 
     def __enter__(self) -> CatalogTransaction:
         if self._core.ended():

@@ -24,6 +24,7 @@ __all__ = [
     "NotFoundError",
     "PermissionDeniedError",
     "StoreError",
+    "UncommittedWarning",
     "UnsupportedError",
 ]
 
@@ -121,6 +122,10 @@ class InternalError(FrazilError):
     """A bug: Frazil has broken one of its own invariants. Please report it."""
 
     kind = "internal"
+
+
+class UncommittedWarning(RuntimeWarning):
+    """A transaction, an update or the files of a writer were dropped without a commit, so the change is lost."""
 
 
 BY_KIND: dict[str, type[FrazilError]] = {

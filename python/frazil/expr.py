@@ -5,10 +5,11 @@
     recent = (col("country").is_in(["NO", "SE"])) & (col("ts") >= datetime(2023, 1, 1, tzinfo=timezone.utc))
     table.scan(recent & (day("ts") < date(2023, 2, 1)))
 
-`col` names a column. Comparing it gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate holds the text
-that `scan(filter=…)` takes, and `str()` shows it. The meaning is that of Spark SQL: a comparison with null is neither
-true nor false, NaN equals NaN and is greater than all numbers, and -0.0 equals 0.0. Names and types are checked when a
-scan is made.
+`col` names a column. Arithmetic and functions such as `lower()` and `cast()` compute values from it: `col("price") *
+col("amount") > 100`. Comparing a value gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate holds
+the text that `scan(filter=…)` takes, and `str()` shows it. The meaning is that of Spark SQL: a comparison with null is
+neither true nor false, NaN equals NaN and is greater than all numbers, and -0.0 equals 0.0. Names and types are
+checked when a scan is made.
 """
 
 from __future__ import annotations
@@ -27,16 +28,32 @@ from frazil.names import answers
 if TYPE_CHECKING:
     import uuid
 
-__all__ = ["Literal", "Predicate", "Term", "bucket", "col", "day", "hour", "month", "truncate", "year"]
+__all__ = [
+    "Literal",
+    "Predicate",
+    "Term",
+    "bucket",
+    "col",
+    "current_date",
+    "current_timestamp",
+    "day",
+    "hour",
+    "month",
+    "truncate",
+    "year",
+]
 
 Literal: TypeAlias = "bool | int | float | str | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID"
 """A value that a column can be compared with."""
+
+Operand: TypeAlias = "Term | int | float | decimal.Decimal | dt.date | dt.datetime | dt.timedelta"
+"""A value that a column can be computed with."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RESERVED = frozenset(
     {
         *("and", "or", "not", "in", "is", "null", "nan", "between", "like", "true", "false", "starts_with"),
-        *("bucket", "truncate", "year", "month", "day", "hour"),
+        *("bucket", "truncate", "year", "month", "day", "hour", "current_date", "current_timestamp"),
     }
 )
 
@@ -97,7 +114,10 @@ def _combine(word: str, left: Predicate, right: object) -> Predicate:
 
 @answers()
 class Term:
-    """A column, perhaps with a transform, that can be compared with values."""
+    """A column, or a value computed from columns. It can be compared with values and with other terms.
+
+    `+`, `-`, `*`, `/` and `%` compute with numbers. Days and `datetime.timedelta` can be added to dates and timestamps.
+    """
 
     __slots__ = ("_text",)
 
@@ -110,19 +130,92 @@ class Term:
     def __ne__(self, value: object) -> Predicate:  # type: ignore[override]
         return self._compare("!=", value)
 
-    def __lt__(self, value: Literal) -> Predicate:
+    def __lt__(self, value: Literal | Term) -> Predicate:
         return self._compare("<", value)
 
-    def __le__(self, value: Literal) -> Predicate:
+    def __le__(self, value: Literal | Term) -> Predicate:
         return self._compare("<=", value)
 
-    def __gt__(self, value: Literal) -> Predicate:
+    def __gt__(self, value: Literal | Term) -> Predicate:
         return self._compare(">", value)
 
-    def __ge__(self, value: Literal) -> Predicate:
+    def __ge__(self, value: Literal | Term) -> Predicate:
         return self._compare(">=", value)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, value: Operand) -> Term:
+        return self._with("+", value)
+
+    def __radd__(self, value: Operand) -> Term:
+        return self._with("+", value, swapped=True)
+
+    def __sub__(self, value: Operand) -> Term:
+        return self._with("-", value)
+
+    def __rsub__(self, value: Operand) -> Term:
+        return self._with("-", value, swapped=True)
+
+    def __mul__(self, value: Operand) -> Term:
+        return self._with("*", value)
+
+    def __rmul__(self, value: Operand) -> Term:
+        return self._with("*", value, swapped=True)
+
+    def __truediv__(self, value: Operand) -> Term:
+        return self._with("/", value)
+
+    def __rtruediv__(self, value: Operand) -> Term:
+        return self._with("/", value, swapped=True)
+
+    def __mod__(self, value: Operand) -> Term:
+        return self._with("%", value)
+
+    def __rmod__(self, value: Operand) -> Term:
+        return self._with("%", value, swapped=True)
+
+    def __neg__(self) -> Term:
+        return Term(f"-({self._text})")
+
+    def lower(self) -> Term:
+        """The string in lower case."""
+        return Term(f"lower({self._text})")
+
+    def upper(self) -> Term:
+        """The string in upper case."""
+        return Term(f"upper({self._text})")
+
+    def cast(self, type: str) -> Term:
+        """The value in another type, as in `col("code").cast("int")`. A value that the type lacks is an error."""
+        return Term(f"cast({self._text} as {_type(type)})")
+
+    def try_cast(self, type: str) -> Term:
+        """Like `cast`, but a value that the type lacks becomes null."""
+        return Term(f"try_cast({self._text} as {_type(type)})")
+
+    def like(self, pattern: str) -> Predicate:
+        """Keeps rows where the string matches a pattern. `%` stands for any text, `_` for any one character."""
+        return Predicate(f"{self._text} like {_text(pattern, 'pattern')}")
+
+    def ilike(self, pattern: str) -> Predicate:
+        """Like `like`, without regard to upper and lower case."""
+        return Predicate(f"{self._text} ilike {_text(pattern, 'pattern')}")
+
+    def contains(self, text: str) -> Predicate:
+        """Keeps rows where the string has `text` in it."""
+        return Predicate(f"contains({self._text}, {_text(text, 'text')})")
+
+    def ends_with(self, suffix: str) -> Predicate:
+        """Keeps rows where the string ends with `suffix`."""
+        return Predicate(f"ends_with({self._text}, {_text(suffix, 'suffix')})")
+
+    def is_true(self) -> Predicate:
+        """Keeps rows where the boolean is true. Its negation keeps null, unlike that of `col("b") == True`."""
+        return Predicate(f"{self._text} is true")
+
+    def is_false(self) -> Predicate:
+        """Keeps rows where the boolean is false. Its negation keeps null."""
+        return Predicate(f"{self._text} is false")
 
     def is_null(self) -> Predicate:
         """Keeps rows where the term is null."""
@@ -140,19 +233,19 @@ class Term:
         """Keeps rows where the term is a number. Null is neither NaN nor a number."""
         return Predicate(f"{self._text} is not nan")
 
-    def is_in(self, values: Iterable[Literal]) -> Predicate:
+    def is_in(self, values: Iterable[Literal | Term]) -> Predicate:
         """Keeps rows where the term equals one of the values. Without values, no row is kept."""
         texts = self._members(values)
         return Predicate(f"{self._text} in ({', '.join(texts)})" if texts else "false")
 
-    def not_in(self, values: Iterable[Literal]) -> Predicate:
+    def not_in(self, values: Iterable[Literal | Term]) -> Predicate:
         """Keeps rows where the term is not null and equals none of the values. Without values, all rows are kept."""
         texts = self._members(values)
         return Predicate(f"{self._text} not in ({', '.join(texts)})" if texts else "true")
 
-    def between(self, low: Literal, high: Literal) -> Predicate:
+    def between(self, low: Literal | Term, high: Literal | Term) -> Predicate:
         """Keeps rows where `low <= term <= high`."""
-        return Predicate(f"{self._text} between {_literal(low)} and {_literal(high)}")
+        return Predicate(f"{self._text} between {_compared(low)} and {_compared(high)}")
 
     def starts_with(self, prefix: str) -> Predicate:
         """Keeps rows where the string starts with `prefix`."""
@@ -173,13 +266,17 @@ class Term:
         return Term, (self._text,)
 
     def _compare(self, operator: str, value: object) -> Predicate:
-        return Predicate(f"{self._text} {operator} {_literal(value)}")
+        return Predicate(f"{self._text} {operator} {_compared(value)}")
+
+    def _with(self, operator: str, value: object, swapped: bool = False) -> Term:
+        operand = _operand(value)
+        return Term(f"({operand} {operator} {self._text})" if swapped else f"({self._text} {operator} {operand})")
 
     @staticmethod
-    def _members(values: Iterable[Literal]) -> list[str]:
+    def _members(values: Iterable[Literal | Term]) -> list[str]:
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise InvalidInputError(f"is_in and not_in take a list of values, not {values!r}")
-        return [_literal(v) for v in values]
+        return [_compared(v) for v in values]
 
 
 def col(*names: str) -> Term:
@@ -200,6 +297,26 @@ def col(*names: str) -> Term:
     if not all(parts):
         parts = list(names)
     return Term(".".join(map(_identifier, parts)))
+
+
+def current_date() -> Term:
+    """The date in UTC, at the time when a scan or another call takes the filter.
+
+    Examples:
+        >>> str(col("day") >= current_date() - 7)
+        'day >= (current_date - 7)'
+    """
+    return Term("current_date")
+
+
+def current_timestamp() -> Term:
+    """The time when a scan or another call takes the filter.
+
+    Examples:
+        >>> str(col("ts") >= current_timestamp() - dt.timedelta(days=1))
+        "ts >= (current_timestamp - interval '1 days')"
+    """
+    return Term("current_timestamp")
 
 
 def bucket(buckets: int, column: str | Term) -> Term:
@@ -278,8 +395,49 @@ def _literal(value: object) -> str:
     if value is None:
         raise InvalidInputError("a comparison with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
-        raise InvalidInputError("a column can only be compared with values, not with another column or a predicate")
+        raise InvalidInputError(f"{str(value)!r} is not a value")
     raise InvalidInputError(f"a '{type(value).__name__}' can't be compared with a column: {value!r}")
+
+
+def _compared(value: object) -> str:
+    """One side of a comparison as text."""
+    return str(value) if isinstance(value, Term) else _literal(value)
+
+
+def _operand(value: object) -> str:
+    """A side of an arithmetic operation as text. Unlike in a comparison, no column tells its type."""
+    value = _unwrapped(value)
+    if isinstance(value, Term):
+        return str(value)
+    if isinstance(value, dt.timedelta):
+        days, rest = divmod(value, dt.timedelta(days=1))
+        micros = rest // dt.timedelta(microseconds=1)
+        return f"interval '{days} days {micros} microseconds'" if micros else f"interval '{days} days'"
+    if isinstance(value, dt.datetime):
+        return f"timestamp {_literal(value)}"
+    if isinstance(value, dt.date):
+        return f"date {_literal(value)}"
+    if isinstance(value, float) and math.isfinite(value):
+        text = repr(float(value))
+        return text if "e" in text else f"{text}e0"
+    if isinstance(value, (int, decimal.Decimal)) and not isinstance(value, bool):
+        return _literal(value)
+    raise InvalidInputError(f"a column can't be computed with {value!r}")
+
+
+def _text(value: str, parameter: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{parameter} must be a string, not {value!r}")
+    return _quoted(value)
+
+
+_TYPE = re.compile(r"[A-Za-z_]+(\(\s*\d+\s*(,\s*\d+\s*)?\))?\Z")
+
+
+def _type(type_: str) -> str:
+    if not isinstance(type_, str) or not _TYPE.match(type_):
+        raise InvalidInputError(f"a type must be a name such as 'int' or 'decimal(9, 2)', not {type_!r}")
+    return type_
 
 
 def value_text(value: object) -> str | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
+from frazil.display import tables
+from frazil.display.figures import bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
 from frazil.estimate import Estimate
 from frazil.exceptions import InvalidInputError
@@ -283,7 +285,7 @@ class Scan:
         return self._core.count()
 
     def __repr__(self) -> str:
-        parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
+        parts = [repr(tables.public(self._table.location)), *(f"where {text}" for text in self._filters)]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
         parts += ["changes"] if self._changes else []
@@ -292,6 +294,14 @@ class Scan:
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
         return f"Scan({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        facts = [("table", self._table.location), ("snapshot", str(self.snapshot_id or "the table is empty"))]
+        facts += [("filter", str(self.filter))] if self._filters else []
+        facts += [("limit", str(self._rows))] if self._rows is not None else []
+        return tables.page(
+            "Scan of changes" if self._changes else "Scan", tables.grid(("", ""), facts), self.schema._repr_html_()
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         versions: dict[str, Any] = {**_version_members(self._at), **_version_members(self._since, "since_")}
@@ -399,6 +409,13 @@ class Split:
     def __repr__(self) -> str:
         tasks = self.tasks
         return f"Split({len(tasks)} tasks, {sum(t.length for t in tasks)} bytes)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (task.data_file.path, number(task.start), bytes_text(task.length), len(task.deletes), str(task.residual))
+            for task in self.tasks
+        ]
+        return tables.page("Split", tables.grid(("file", "from byte", "size", "deletes", "filter"), rows))
 
     def __reduce__(self) -> tuple[type[Split], tuple[_core.Split]]:
         return Split, (self._core,)

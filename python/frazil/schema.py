@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments.checked import checked
+from frazil.display import tables
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.names import answers
 
@@ -129,6 +130,10 @@ class Schema:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        rows = list(_html_rows(self.fields, 0))
+        return tables.page(f"Schema {self.id}", tables.grid(("id", "column", "type", "null", "comment"), rows))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._core == other._core
 
@@ -137,6 +142,19 @@ class Schema:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Schema.from_json, (self.to_json(),)
+
+
+def column_names(schema: Schema) -> dict[int, str]:
+    """The dotted names of all fields, by field id."""
+    found: dict[int, str] = {}
+
+    def collect(fields: tuple[Field, ...], prefix: str) -> None:
+        for field in fields:
+            found[field.id] = prefix + field.name
+            collect(field.children, f"{prefix}{field.name}.")
+
+    collect(schema.fields, "")
+    return found
 
 
 def core_schema(argument: str, source: Any) -> _core.Schema:
@@ -181,6 +199,23 @@ def _field(found: _core.Field) -> Field:
     return Field(found.id, found.name, found.type, found.required, found.doc, children)
 
 
+def _html_rows(fields: tuple[Field, ...], depth: int) -> Iterator[tuple[object, ...]]:
+    """A row for each field. Members of nested columns are below them, indented."""
+    for field in fields:
+        kind = field.type.partition("<")[0] if field.children else field.type
+        yield field.id, "\u2003" * depth + field.name, kind, "no" if field.required else "", field.doc
+        yield from _html_rows(field.children, depth + 1)
+
+
+def _term(transform: str, column: str | None, source_id: int) -> str:
+    """A transform of a column, as in `partition_by`: `day(ts)`, `bucket(16, id)`. `identity` is only the column."""
+    named = f"column {source_id}" if column is None else column
+    if transform == "identity":
+        return named
+    kind, _, width = transform.removesuffix("]").partition("[")
+    return f"{kind}({width}, {named})" if width else f"{kind}({named})"
+
+
 class PartitionField(NamedTuple):
     """One field of a partition spec.
 
@@ -189,12 +224,17 @@ class PartitionField(NamedTuple):
         transform: How the column's value becomes the partition value: `identity`, `day`, `bucket[16]`, …
         source_id: The field id of the column.
         field_id: Its own id, 1000 or above.
+        column: The name of the column, with dots into structs. It is None if the schema no longer has it.
     """
 
     name: str
     transform: str
     source_id: int
     field_id: int
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_term(self.transform, self.column, self.source_id)}"
 
 
 @answers("partition_spec")
@@ -210,7 +250,15 @@ class PartitionSpec(NamedTuple):
     fields: tuple[PartitionField, ...]
 
     def __str__(self) -> str:
-        return "[" + ", ".join(f"{f.name}: {f.transform}({f.source_id})" for f in self.fields) + "]"
+        return f"[{', '.join(map(str, self.fields))}]"
+
+    def __repr__(self) -> str:
+        return f"PartitionSpec(id={self.id}, {self})"
+
+    def _repr_html_(self) -> str:
+        rows = [(f.name, _term(f.transform, f.column, f.source_id), f.field_id) for f in self.fields]
+        shown = tables.grid(("field", "of", "id"), rows) or "<div>unpartitioned</div>"
+        return tables.page(f"Partition spec {self.id}", shown)
 
 
 class SortField(NamedTuple):
@@ -221,12 +269,18 @@ class SortField(NamedTuple):
         transform: The transform that is applied to its values before sorting.
         descending: Whether the largest values come first.
         nulls_first: Whether nulls come before values.
+        column: The name of the column, with dots into structs. It is None if the schema no longer has it.
     """
 
     source_id: int
     transform: str
     descending: bool
     nulls_first: bool
+    column: str | None = None
+
+    def __str__(self) -> str:
+        term = _term(self.transform, self.column, self.source_id)
+        return f"{term} {'desc' if self.descending else 'asc'} nulls {'first' if self.nulls_first else 'last'}"
 
 
 @answers("sort_order")
@@ -242,8 +296,11 @@ class SortOrder(NamedTuple):
     fields: tuple[SortField, ...]
 
     def __str__(self) -> str:
-        def one(f: SortField) -> str:
-            direction = "desc" if f.descending else "asc"
-            return f"{f.transform}({f.source_id}) {direction} nulls {'first' if f.nulls_first else 'last'}"
+        return f"[{', '.join(map(str, self.fields))}]"
 
-        return "[" + ", ".join(map(one, self.fields)) + "]"
+    def __repr__(self) -> str:
+        return f"SortOrder(id={self.id}, {self})"
+
+    def _repr_html_(self) -> str:
+        shown = tables.grid(("by",), [(field,) for field in self.fields]) or "<div>unsorted</div>"
+        return tables.page(f"Sort order {self.id}", shown)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil import _core, arguments, foreign
 from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked, checked_call
+from frazil.display import tables
+from frazil.display.commits import changed, rows_of
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
@@ -22,10 +24,11 @@ from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
 from frazil.requests.rows import RowChange
+from frazil.requests.unfinished import WrittenFiles
 from frazil.results import LastCommit, last_commit
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
-from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder, column_names
 from frazil.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -55,6 +58,16 @@ class Snapshot(NamedTuple):
     operation: str | None
     summary: dict[str, str]
     schema_id: int | None
+
+    def __repr__(self) -> str:
+        parts = [str(self.id), f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC", self.operation, *changed(self.summary)]
+        return f"Snapshot({', '.join(tables.public(part) for part in parts if part)})"
+
+    def _repr_html_(self) -> str:
+        facts = [("time", f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC"), ("operation", self.operation)]
+        facts += [("parent", str(self.parent_id or "")), ("schema", str(self.schema_id))]
+        summary = tables.public_options(self.summary).items()
+        return tables.page(f"Snapshot {self.id}", tables.grid(("", ""), facts), tables.grid(("summary", ""), summary))
 
 
 @answers()
@@ -145,13 +158,16 @@ class Table(TableHandle, RowChanges):
     def partition_spec(self) -> PartitionSpec:
         """The partition spec for new files."""
         id_, fields = self._core.partition_spec()
-        return PartitionSpec(id_, tuple(PartitionField(*f) for f in fields))
+        names = column_names(self.schema) if fields else {}
+        # The third member is the id of the column.
+        return PartitionSpec(id_, tuple(PartitionField(*f, names.get(f[2])) for f in fields))
 
     @property
     def sort_order(self) -> SortOrder:
         """The sort order for new files."""
         id_, fields = self._core.sort_order()
-        return SortOrder(id_, tuple(SortField(*f) for f in fields))
+        names = column_names(self.schema) if fields else {}
+        return SortOrder(id_, tuple(SortField(*f, names.get(f[0])) for f in fields))
 
     @property
     def properties(self) -> dict[str, str]:
@@ -608,8 +624,27 @@ class Table(TableHandle, RowChanges):
 
     def __repr__(self) -> str:
         snapshot = self.snapshot
-        at = "empty" if snapshot is None else f"snapshot {snapshot.id}"
-        return f"Table({self.location!r}, {self.format} v{self.format_version}, {at})"
+        parts = [repr(tables.public(self.location)), f"{self.format} v{self.format_version}"]
+        parts.append("empty" if snapshot is None else f"snapshot {snapshot.id}")
+        parts += [] if snapshot is None else rows_of(snapshot.summary)
+        names = self.schema.names
+        shown = names[:_MOST_NAMES] + ([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])
+        return f"Table({', '.join(parts)}, columns {tables.public(', '.join(shown))})"
+
+    def _repr_html_(self) -> str:
+        snapshot = self.snapshot
+        facts = [("location", self.location), ("format", f"{self.format} v{self.format_version}")]
+        facts.append(("partitions", str(self.partition_spec)))
+        facts += [("order", str(self.sort_order))] if self.sort_order.fields else []
+        if snapshot is None:
+            facts.append(("snapshot", "the table is empty"))
+        else:
+            facts.append(
+                ("snapshot", f"{snapshot.id}, {snapshot.operation}, {snapshot.timestamp:%Y-%m-%d %H:%M:%S} UTC")
+            )
+            facts += [("rows", text) for text in rows_of(snapshot.summary)]
+        properties = tables.grid(("property", ""), tables.public_options(self.properties).items())
+        return tables.page("Table", tables.grid(("", ""), facts), self.schema._repr_html_(), properties)
 
     def __reduce__(self) -> tuple[type[Table], tuple[_core.Table]]:
         return Table, (self._core,)
@@ -642,7 +677,7 @@ class Writer:
         Args:
             data: As for `Table.append`.
         """
-        return self._core.write(arguments.rows(data), self._task, False, self._overwrite, self._sort_by)
+        return _watched(self._core.write(arguments.rows(data), self._task, False, self._overwrite, self._sort_by))
 
     def rewrite(self, data: Any) -> _core.CommitMessage:
         """Writes rows that were read from the table, for `Table.commit_rewrite`.
@@ -651,7 +686,7 @@ class Writer:
             data: As for `Table.append`. In format version 3 it needs the columns `_row_id` and
                 `_last_updated_sequence_number`, so that rows keep their identity.
         """
-        return self._core.write(arguments.rows(data), self._task, True, False, self._sort_by)
+        return _watched(self._core.write(arguments.rows(data), self._task, True, False, self._sort_by))
 
     def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
@@ -681,8 +716,16 @@ class Writer:
         """
         return self._delta(row_requests.delete_positions(), data)
 
+    def __repr__(self) -> str:
+        parts = [repr(tables.public(self._core.location)), f"task {self._task}"]
+        parts += [] if self._branch is None else [f"branch {tables.public(self._branch)}"]
+        parts += [] if self._sort_by is None else [f"sorted by {tables.public(', '.join(self._sort_by) or 'nothing')}"]
+        parts += ["for commit_overwrite"] if self._overwrite else []
+        return f"Writer({', '.join(parts)})"
+
     def _delta(self, change: RowChange, data: Any) -> _core.CommitMessage:
-        return row_requests.write_delta(self._core, change, arguments.rows(data), self._branch, self._task)
+        rows = arguments.rows(data)
+        return _watched(row_requests.write_delta(self._core, change, rows, self._branch, self._task))
 
     def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None, bool]]:
         return Writer, (self._core, self._task, self._branch, self._sort_by, self._overwrite)
@@ -724,6 +767,16 @@ def open_table(
     """
     options = {**arguments.texts(storage_options), **foreign.options(credential_provider, filesystem)}
     return Table(_core.Table.open(arguments.path("location", location), options, moved))
+
+
+def _watched(message: _core.CommitMessage) -> _core.CommitMessage:
+    """The message. If it is dropped before it was committed, given up or sent elsewhere, a warning says so."""
+    if message.files or message.delete_files:
+        message.watch(WrittenFiles())
+    return message
+
+
+_MOST_NAMES = 12
 
 
 def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | None) -> dict[str, str]:

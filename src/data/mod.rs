@@ -19,6 +19,7 @@
 //! - [`parquet`], [`avro`] and [`orc`] decode and encode one file format each.
 //! - [`read`] reads files and tasks, also many tasks on several threads.
 //! - [`deletes`] reads delete files and tests rows against them.
+//! - `formula` computes the values that filters ask about.
 //! - [`merge`] makes one row from the rows that have the same key in several files.
 //! - `changes` adds the columns of a changelog to the rows that a commit added or removed.
 //! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete
@@ -33,6 +34,7 @@ mod bucket_testing;
 pub(crate) mod changes;
 pub mod declared_types;
 pub mod deletes;
+pub(crate) mod formula;
 pub mod merge;
 pub mod orc;
 pub mod parquet;

@@ -24,7 +24,7 @@ pub fn bind(filter: &Predicate, schema: &Schema, case_sensitive: bool) -> Result
     Binder { schema, case_sensitive }.node(filter, false, 0)
 }
 
-struct Binder<'s> {
+pub(super) struct Binder<'s> {
     schema: &'s Schema,
     case_sensitive: bool,
 }
@@ -47,11 +47,15 @@ impl Binder<'_> {
                 let op = if negated { op.negate() } else { *op };
                 self.leaf(term, op, values).with("column", term)?
             }
+            (Predicate::Test(test), _) => self.test(test, negated)?,
         })
     }
 
-    fn leaf(&self, term: &Term, op: Op, values: &[Literal]) -> Result<BoundPredicate> {
-        let term = self.term(term)?;
+    pub(super) fn leaf(&self, term: &Term, op: Op, values: &[Literal]) -> Result<BoundPredicate> {
+        self.of_term(self.term(term)?, op, values)
+    }
+
+    pub(super) fn of_term(&self, term: BoundTerm, op: Op, values: &[Literal]) -> Result<BoundPredicate> {
         check_count(op, values.len())?;
         match op {
             Op::IsNull | Op::NotNull => return Ok(null_test(&term, op == Op::IsNull)),
@@ -77,7 +81,7 @@ impl Binder<'_> {
         }
     }
 
-    fn term(&self, term: &Term) -> Result<BoundTerm> {
+    pub(super) fn term(&self, term: &Term) -> Result<BoundTerm> {
         let path: Vec<&str> = term.path.iter().map(String::as_str).collect();
         let found = self.schema.find(&path, self.case_sensitive).and_then(|f| self.schema.path(f.id));
         let fields = found.ok_or_else(|| self.unknown(&path.join(".")))?;
@@ -156,7 +160,7 @@ fn check_count(op: Op, count: usize) -> Result<()> {
     if right { Ok(()) } else { Err(Error::invalid(format!("the operation {op:?} can't take {count} literals"))) }
 }
 
-fn check_comparable(term: &BoundTerm) -> Result<()> {
+pub(super) fn check_comparable(term: &BoundTerm) -> Result<()> {
     use PrimitiveType as P;
     match term.ty.as_primitive() {
         Some(ty) if !matches!(ty, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. }) => Ok(()),

@@ -10,7 +10,8 @@
 
 use std::cmp::Ordering;
 
-use crate::expr::predicate::{BoundLeaf, BoundPredicate, Op};
+use crate::expr::formula::image::verdict;
+use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::types::hash::{bucket_of_hash, hash_value};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef, temporal};
 
@@ -99,6 +100,7 @@ pub fn evaluate(filter: &BoundPredicate, bounds: &dyn Bounds) -> Verdict {
         BoundPredicate::And(parts) => junction(parts, bounds, Verdict::Never, Verdict::Always),
         BoundPredicate::Or(parts) => junction(parts, bounds, Verdict::Always, Verdict::Never),
         BoundPredicate::Leaf(leaf) => evaluate_leaf(leaf, bounds),
+        BoundPredicate::Test(test) => verdict(test, bounds),
     }
 }
 
@@ -122,7 +124,7 @@ pub fn evaluate_leaf(leaf: &BoundLeaf, bounds: &dyn Bounds) -> Verdict {
         return on_nested(leaf.op, bounds.nested_nulls(term.field_id));
     };
     if term.transform != Transform::Identity {
-        return on_transform(leaf, source, bounds);
+        return on_transform(leaf, bounds);
     }
     let column = checked(bounds.column(term.field_id, source), source);
     let verdict = decide(leaf.op, &leaf.values, &column, &[], source);
@@ -235,7 +237,13 @@ fn on_nested(op: Op, nulls: Presence) -> Verdict {
 }
 
 /// The one place that combines the kinds of values.
-fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
+pub(super) fn decide(
+    op: Op,
+    values: &[Value],
+    b: &ColumnBounds<'_>,
+    buckets: &[(u32, i32, i32)],
+    ty: &PrimitiveType,
+) -> Verdict {
     let some_not_null = b.nulls != Presence::Everywhere;
     let mut out = None;
     let mut meet = |v: Verdict| match out {
@@ -386,7 +394,7 @@ fn prefixed(prefix: ValueRef<'_>, b: &ColumnBounds<'_>) -> Verdict {
 }
 
 /// Uses the facts stored for the term itself first, then those derived from the column.
-fn on_transform(leaf: &BoundLeaf, source: &PrimitiveType, bounds: &dyn Bounds) -> Verdict {
+fn on_transform(leaf: &BoundLeaf, bounds: &dyn Bounds) -> Verdict {
     let term = &leaf.term;
     let Some(ty) = term.ty.as_primitive() else { return Verdict::Maybe };
     if let Some(stored) = bounds.transformed(term.field_id, &term.transform) {
@@ -398,27 +406,55 @@ fn on_transform(leaf: &BoundLeaf, source: &PrimitiveType, bounds: &dyn Bounds) -
     if matches!(term.transform, Transform::Void | Transform::Unknown(_)) {
         return Verdict::Maybe;
     }
-    let column = checked(bounds.column(term.field_id, source), source);
-    let image = match &term.transform {
-        Transform::Bucket(n) => bucket_image(*n, &column, source, &bounds.buckets(term.field_id)),
-        transform => image(transform, &column, source),
-    };
-    let derived = ColumnBounds {
-        lower: image.lower.as_ref().map(Value::as_ref),
-        upper: image.upper.as_ref().map(Value::as_ref),
-        upper_is_prefix: image.upper_is_prefix,
-        nulls: column.nulls,
-        nans: Presence::Absent,
-    };
-    decide(leaf.op, &leaf.values, &checked(derived, ty), &[], ty)
+    let derived = term_image(term, bounds);
+    decide(leaf.op, &leaf.values, &checked(derived.facts(), ty), &[], ty)
 }
 
-/// Bounds of a transform's results.
-#[derive(Default)]
-struct Image {
+/// The facts about a term's values that follow from those about its column.
+pub(super) fn term_image(term: &BoundTerm, bounds: &dyn Bounds) -> Image {
+    let Some(source) = term.source_primitive() else { return Image::default() };
+    let column = checked(bounds.column(term.field_id, source), source);
+    let owned = |v: Option<ValueRef<'_>>| v.map(ValueRef::to_owned);
+    let image = match &term.transform {
+        Transform::Identity => Image {
+            lower: owned(column.lower),
+            upper: owned(column.upper),
+            upper_is_prefix: column.upper_is_prefix,
+            nans: column.nans,
+            ..Image::default()
+        },
+        Transform::Bucket(n) => bucket_image(*n, &column, source, &bounds.buckets(term.field_id)),
+        Transform::Void | Transform::Unknown(_) => Image::default(),
+        transform => image(transform, &column, source),
+    };
+    Image { nulls: column.nulls, ..image }
+}
+
+/// Bounds of a term's values.
+pub(super) struct Image {
     lower: Option<Value>,
     upper: Option<Value>,
     upper_is_prefix: bool,
+    nulls: Presence,
+    nans: Presence,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Image { lower: None, upper: None, upper_is_prefix: false, nulls: Presence::Possible, nans: Presence::Absent }
+    }
+}
+
+impl Image {
+    pub(super) fn facts(&self) -> ColumnBounds<'_> {
+        ColumnBounds {
+            lower: self.lower.as_ref().map(Value::as_ref),
+            upper: self.upper.as_ref().map(Value::as_ref),
+            upper_is_prefix: self.upper_is_prefix,
+            nulls: self.nulls,
+            nans: self.nans,
+        }
+    }
 }
 
 fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known: &[(u32, i32, i32)]) -> Image {
@@ -430,9 +466,7 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
     // Equal values with different bytes would be in different buckets. Only floats have such values, and floats have no
     // buckets.
     match stored.or_else(computed) {
-        Some((low, high)) => {
-            Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), upper_is_prefix: false }
-        }
+        Some((low, high)) => Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), ..Image::default() },
         None => Image::default(),
     }
 }
@@ -455,12 +489,12 @@ fn image(transform: &Transform, column: &ColumnBounds<'_>, source: &PrimitiveTyp
                 Some(ValueRef::Bytes(b)) => b.len() < *width as usize,
                 _ => false,
             };
-            return Image { lower, upper, upper_is_prefix: shorter };
+            return Image { lower, upper, upper_is_prefix: shorter, ..Image::default() };
         }
         (Transform::Hour, _) if !hours_fit(column, source) => return Image::default(),
         _ => {}
     }
-    Image { lower, upper, upper_is_prefix: false }
+    Image { lower, upper, ..Image::default() }
 }
 
 fn hours_fit(column: &ColumnBounds<'_>, source: &PrimitiveType) -> bool {

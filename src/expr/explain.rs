@@ -31,6 +31,10 @@ pub fn explain(filter: &BoundPredicate, bounds: &dyn Bounds) -> Option<String> {
             }
             Some(format!("{}: {}", shortened(leaf.to_string()), reason(leaf, bounds)))
         }
+        BoundPredicate::Test(test) => {
+            let never = evaluate(filter, bounds) == Verdict::Never;
+            never.then(|| format!("{}: the bounds of its columns exclude it", shortened(test.to_string())))
+        }
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! Source: Iceberg "Expressions Spec", Appendix B. Filters are written in the form with `term`, which every client
 //! reads. The newer form with `child`, `left` and `right` can be read as well. Values are single values (specification,
-//! Appendix D).
+//! Appendix D). Questions about computed values have a form of Frazil's own, which is sent to Frazil alone.
 
 use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result};
+use crate::expr::parse::parse;
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::types::json::value_to_json;
 use crate::types::json_members::JsonMembers;
 use crate::types::{PrimitiveType, Transform};
+
+/// The type of a question about a computed value. The specification has none, so its member `text` has filter text.
+const TEST: &str = "frazil-test";
 
 /// The deepest nesting of JSON.
 const MAX_DEPTH: usize = 500;
@@ -40,6 +44,7 @@ pub fn predicate_to_json(filter: &BoundPredicate) -> Json {
         BoundPredicate::And(parts) => tree("and", parts),
         BoundPredicate::Or(parts) => tree("or", parts),
         BoundPredicate::Leaf(leaf) => leaf_to_json(leaf),
+        BoundPredicate::Test(test) => json!({"type": TEST, "text": test.to_string()}),
     }
 }
 
@@ -97,27 +102,40 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
         "true" => Predicate::True,
         "false" => Predicate::False,
         "literal" => read(member(json, "value")?, depth + 1)?,
+        TEST => test_from_json(json)?,
         "not" => Predicate::Not(Box::new(below("child")?)),
-        "and" => match (below("left")?, below("right")?) {
-            (Predicate::And(mut a), Predicate::And(b)) => {
-                a.extend(b);
-                Predicate::And(a)
-            }
-            (a, b) => Predicate::And(vec![a, b]),
-        },
-        "or" => match (below("left")?, below("right")?) {
-            (Predicate::Or(mut a), Predicate::Or(b)) => {
-                a.extend(b);
-                Predicate::Or(a)
-            }
-            (a, b) => Predicate::Or(vec![a, b]),
-        },
+        "and" => both(below("left")?, below("right")?),
+        "or" => either(below("left")?, below("right")?),
         kind => {
             let op = NAMES.iter().find(|(name, _)| *name == kind).map(|(_, op)| *op);
             let op = op.ok_or_else(|| Error::invalid(format!("a filter's JSON can't have the type `{kind}`")))?;
             read_leaf(json, op)?
         }
     })
+}
+
+fn both(left: Predicate, right: Predicate) -> Predicate {
+    match (left, right) {
+        (Predicate::And(mut a), Predicate::And(b)) => {
+            a.extend(b);
+            Predicate::And(a)
+        }
+        (a, b) => Predicate::And(vec![a, b]),
+    }
+}
+
+fn either(left: Predicate, right: Predicate) -> Predicate {
+    match (left, right) {
+        (Predicate::Or(mut a), Predicate::Or(b)) => {
+            a.extend(b);
+            Predicate::Or(a)
+        }
+        (a, b) => Predicate::Or(vec![a, b]),
+    }
+}
+
+fn test_from_json(json: &Json) -> Result<Predicate> {
+    parse(string(json, "text")?)
 }
 
 fn read_leaf(json: &Json, op: Op) -> Result<Predicate> {

@@ -33,7 +33,8 @@ pub(super) struct Spanned {
     pub start: usize,
 }
 
-const SYMBOLS: [&str; 15] = ["==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ",", ".", "-", "+", "!"];
+const SYMBOLS: [&str; 18] =
+    ["==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ",", ".", "-", "+", "!", "*", "/", "%"];
 
 /// All tokens, `End` last.
 pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>> {

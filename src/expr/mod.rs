@@ -7,12 +7,13 @@
 //!   and `not` is pushed down to the leaves
 //! - `coerce`: finds the place of an untyped literal among the values of a type
 //! - `explain`: explains in words why rows were pruned
+//! - `formula`: values that a filter computes from columns, and questions about them
 //! - `json`: filters as the JSON of the REST catalog protocol and of scan tasks
 //! - `lex`: splits filter text into tokens
 //! - `oracle`: for property tests: the result of a filter on a row, computed row by row, and random columns, rows and
 //!   filters
-//! - `parse`: reads filter text: SQL comparisons, `in`, `between`, `like 'abc%'`, null and NaN tests, `and or
-//!   not`, parentheses
+//! - `parse`: reads filter text: SQL comparisons, `in`, `between`, `like`, null, NaN and truth tests, `and or not`,
+//!   parentheses
 //! - `predicate`: the two forms of a filter
 //! - `residual`: the residual of a filter on rows with known bounds
 //! - `text`: filters as text
@@ -21,6 +22,7 @@ pub mod bind;
 pub mod bounds;
 mod coerce;
 pub mod explain;
+pub mod formula;
 pub mod json;
 mod lex;
 #[cfg(test)]
@@ -33,5 +35,6 @@ mod text;
 pub use bind::bind;
 pub use bounds::{Bounds, ColumnBounds, Verdict};
 pub use coerce::value_of;
+pub use formula::{BoundFormula, BoundFunction, BoundTest, Question};
 pub use parse::parse;
 pub use predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};

@@ -26,6 +26,7 @@ pub(crate) fn holds(p: &BoundPredicate, value: Option<&Value>) -> Option<bool> {
         BoundPredicate::And(parts) => junction(parts, value, false),
         BoundPredicate::Or(parts) => junction(parts, value, true),
         BoundPredicate::Leaf(leaf) => leaf_holds(leaf, value),
+        BoundPredicate::Test(_) => unreachable!(),
     }
 }
 

@@ -1,10 +1,11 @@
-//! Reads filter text: SQL comparisons, `in`, `between`, `like 'abc%'`, null and NaN tests, `and or not`, parentheses.
+//! Reads filter text: SQL comparisons, `in`, `between`, `like`, null, NaN and truth tests, `and or not`, parentheses.
 //!
 //! ```text
 //! filter  = [not] (test | "(" filter ")" | true | false) {(and | or) …}
-//! test    = term cmp literal | literal cmp term | term [not] in "(" literal, … ")"
-//!         | term [not] between literal and literal
-//!         | term is [not] (null | nan) | term [not] like 'abc%' | starts_with(term, literal) | term
+//! test    = value cmp value | value [not] in "(" value, … ")" | value [not] between value and value
+//!         | value is [not] (null | nan | true | false | unknown) | value [not] (like | ilike) 'a%b_' [escape 'c']
+//!         | (starts_with | ends_with | contains)(value, literal) | isnan(value) | value
+//! value   = literal | formula, as `expr::formula::read` reads it, of terms and literals
 //! term    = name {"." name} | (bucket | truncate)(number, name…) | (year | month | day | hour)(name…)
 //! literal = 42 | -1.5e3 | 'text' | x'00ff' | true | false | date '…' | timestamp '…'
 //! ```
@@ -12,7 +13,12 @@
 //! Keywords may be in any case. Quote a column with the name of a keyword: `"in"` or `` `in` ``. Flat lists may have
 //! any length. Nesting is bounded, and the parser uses its own stack, not that of the thread.
 
+use std::collections::HashMap;
+
 use crate::error::{Error, Result};
+use crate::expr::formula::bind::mirrored;
+use crate::expr::formula::read::{column, is_value, like};
+use crate::expr::formula::unbound::{Constant, Formula, Function, TestOp};
 use crate::expr::lex::{Spanned, Token, mistake, tokens};
 use crate::expr::predicate::{Literal, Op, Predicate, Term};
 use crate::types::Transform;
@@ -26,10 +32,24 @@ const MAX_OPEN: usize = 10_000;
 /// Reads a filter.
 ///
 /// # Errors
-/// `InvalidInput` with the text, a caret under the mistake, and the expected token; `Unsupported` for `like` patterns
-/// that are not a prefix.
+/// `InvalidInput` with the text, a caret under the mistake, and the expected token.
 pub fn parse(text: &str) -> Result<Predicate> {
-    FilterParser { text, tokens: tokens(text)?, at: 0 }.filter()
+    let tokens = tokens(text)?;
+    let closing = closing(&tokens);
+    FilterParser { text, tokens, closing, at: 0, operations: 0, parentheses: 0 }.filter()
+}
+
+/// For each opening parenthesis, the place of the closing one.
+fn closing(tokens: &[Spanned]) -> HashMap<usize, usize> {
+    let (mut open, mut out) = (Vec::new(), HashMap::new());
+    for (at, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::Symbol("(") => open.push(at),
+            Token::Symbol(")") => out.extend(open.pop().map(|start| (start, at))),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// Whether a bare word can't be a column's name.
@@ -37,12 +57,18 @@ pub(super) fn is_reserved(word: &str) -> bool {
     ["and", "or", "not", "in", "between", "is", "null", "like", "true", "false"]
         .iter()
         .any(|k| word.eq_ignore_ascii_case(k))
+        || is_value(word)
 }
 
-struct FilterParser<'t> {
-    text: &'t str,
+pub(super) struct FilterParser<'t> {
+    pub(super) text: &'t str,
     tokens: Vec<Spanned>,
-    at: usize,
+    closing: HashMap<usize, usize>,
+    pub(super) at: usize,
+    /// The operators and calls of the formula that is read.
+    pub(super) operations: usize,
+    /// Its parentheses.
+    pub(super) parentheses: usize,
 }
 
 /// One open parenthesis, or the whole filter: the finished parts of its `or`, and the parts of its last `and`.
@@ -109,7 +135,7 @@ impl FilterParser<'_> {
             while self.accept_word("not") || self.accept("!") {
                 negated = !negated;
             }
-            if self.accept("(") {
+            if !self.at_formula() && self.accept("(") {
                 if stack.len() > MAX_OPEN {
                     return Err(mistake(self.text, start, "too many open parentheses"));
                 }
@@ -157,40 +183,57 @@ impl FilterParser<'_> {
         }
     }
 
+    /// Whether an open parenthesis begins a value and not a filter.
+    fn at_formula(&self) -> bool {
+        let Some(end) = self.closing.get(&self.at) else { return false };
+        match self.tokens.get(end + 1).map_or(&Token::End, |t| &t.token) {
+            Token::Symbol(s) => !matches!(*s, ")" | "(" | "," | "." | "!"),
+            Token::Word(w) => ["is", "in", "not", "between", "like", "ilike"].iter().any(|k| w.eq_ignore_ascii_case(k)),
+            _ => false,
+        }
+    }
+
     /// One question, or a constant.
     fn test(&mut self) -> Result<Predicate> {
-        if self.at_literal() {
+        if self.at_literal() && self.at_whole_literal() {
             return self.literal_first();
         }
-        if self.at_call() && (self.is_word("starts_with") || self.is_word("startswith")) {
-            return self.starts_with();
+        if self.at_call()
+            && let Token::Word(name) = self.peek()
+        {
+            let name = name.to_ascii_lowercase();
+            if ["starts_with", "startswith", "ends_with", "endswith", "contains", "isnan"].contains(&name.as_str()) {
+                return self.text_test(&name);
+            }
         }
-        let term = self.term()?;
+        let left = self.formula()?;
         if let Some(op) = self.comparison() {
-            let value = self.literal()?;
-            return Ok(Predicate::Leaf(term, op, vec![value]));
+            let right = self.compared()?;
+            return Ok(Predicate::of_test(left, TestOp::Plain(op), vec![right]));
         }
         if self.accept_word("is") {
-            return self.null_test(term);
+            return self.null_test(left);
         }
         let negated = self.accept_word("not");
         let test = if self.accept_word("in") {
+            let op = if negated { Op::NotIn } else { Op::In };
             let values = self.list()?;
-            return Ok(Predicate::Leaf(term, if negated { Op::NotIn } else { Op::In }, values));
+            return Ok(Predicate::of_test(left, TestOp::Plain(op), values));
         } else if self.accept_word("between") {
-            let low = self.literal()?;
+            let low = self.compared()?;
             self.expect_word("and")?;
-            let high = self.literal()?;
+            let high = self.compared()?;
             Predicate::And(vec![
-                Predicate::Leaf(term.clone(), Op::GtEq, vec![low]),
-                Predicate::Leaf(term, Op::LtEq, vec![high]),
+                Predicate::of_test(left.clone(), TestOp::Plain(Op::GtEq), vec![low]),
+                Predicate::of_test(left, TestOp::Plain(Op::LtEq), vec![high]),
             ])
-        } else if self.accept_word("like") {
-            self.like(term)?
+        } else if self.is_word("like") || self.is_word("ilike") {
+            self.like(left)?
         } else if negated {
             return Err(self.unexpected("`in`, `between` or `like` after `not`"));
         } else {
-            Predicate::Leaf(term, Op::Eq, vec![Literal::Boolean(true)])
+            let truth = Formula::Constant(Constant::Literal(Literal::Boolean(true)));
+            Predicate::of_test(left, TestOp::Plain(Op::Eq), vec![truth])
         };
         Ok(if negated { Predicate::Not(Box::new(test)) } else { test })
     }
@@ -205,70 +248,104 @@ impl FilterParser<'_> {
                 _ => Err(self.unexpected("a comparison after the literal")),
             };
         };
-        if self.at_literal() {
-            return Err(self.unexpected("a column to compare the literal with"));
-        }
-        let flipped = match op {
-            Op::Lt => Op::Gt,
-            Op::LtEq => Op::GtEq,
-            Op::Gt => Op::Lt,
-            Op::GtEq => Op::LtEq,
-            op => op,
-        };
-        Ok(Predicate::Leaf(self.term()?, flipped, vec![value]))
+        let right = self.side()?;
+        let value = Formula::Constant(Constant::Literal(value));
+        Ok(match right {
+            Formula::Constant(_) => Predicate::of_test(value, TestOp::Plain(op), vec![right]),
+            column => Predicate::of_test(column, TestOp::Plain(mirrored(op)), vec![value]),
+        })
     }
 
-    fn null_test(&mut self, term: Term) -> Result<Predicate> {
+    /// What a comparison compares with.
+    fn compared(&mut self) -> Result<Formula> {
+        match self.is_word("null") {
+            true => Err(self.unexpected("a value").hint("Nothing equals null; write `is null`")),
+            false => self.side(),
+        }
+    }
+
+    fn null_test(&mut self, left: Formula) -> Result<Predicate> {
         let negated = self.accept_word("not");
-        let op = if self.accept_word("null") {
+        let truth = if self.accept_word("true") {
+            Some(true)
+        } else if self.accept_word("false") {
+            Some(false)
+        } else {
+            None
+        };
+        if let Some(truth) = truth {
+            let test = Predicate::of_test(left, TestOp::Is(truth), Vec::new());
+            return Ok(if negated { Predicate::Not(Box::new(test)) } else { test });
+        }
+        let op = if self.accept_word("null") || self.accept_word("unknown") {
             Op::IsNull
         } else if self.accept_word("nan") {
             Op::IsNan
         } else {
-            return Err(self.unexpected(if negated { "`null` or `nan`" } else { "`null`, `nan` or `not`" }));
+            return Err(self.unexpected(if negated {
+                "`null`, `nan`, `true` or `false`"
+            } else {
+                "`null`, `nan`, `true`, `false` or `not`"
+            }));
         };
-        Ok(Predicate::Leaf(term, if negated { op.negate() } else { op }, Vec::new()))
+        Ok(Predicate::of_test(left, TestOp::Plain(if negated { op.negate() } else { op }), Vec::new()))
     }
 
-    fn starts_with(&mut self) -> Result<Predicate> {
-        self.at += 2;
-        let term = self.term()?;
-        self.expect(",")?;
-        let prefix = self.literal()?;
-        self.expect(")")?;
-        Ok(Predicate::Leaf(term, Op::StartsWith, vec![prefix]))
-    }
-
-    fn like(&mut self, term: Term) -> Result<Predicate> {
-        let start = self.start();
-        let Token::Text(pattern) = self.peek().clone() else { return Err(self.unexpected("a quoted pattern")) };
+    /// `like 'a%'`, `ilike 'A%'`, `like '10/%' escape '/'`.
+    fn like(&mut self, left: Formula) -> Result<Predicate> {
+        let small = self.is_word("ilike");
         self.at += 1;
-        let mut prefix = String::new();
+        let start = self.start();
+        let Token::Text(mut text) = self.peek().clone() else { return Err(self.unexpected("a quoted pattern")) };
+        self.at += 1;
+        if self.accept_word("escape") {
+            text = self.with_escape(&text)?;
+        }
+        let (left, text) = match small {
+            true => (Formula::Call(Function::Lower, vec![left]), text.to_lowercase()),
+            false => (left, text),
+        };
+        like(left, text)
+            .ok_or_else(|| mistake(self.text, start, "in a pattern `\\` can precede only `%`, `_` and `\\`"))
+    }
+
+    /// A pattern with another escape character, in the form with `\`.
+    fn with_escape(&mut self, pattern: &str) -> Result<String> {
+        let mut chars = match self.peek() {
+            Token::Text(text) => text.chars(),
+            _ => "".chars(),
+        };
+        let (Some(escape), None) = (chars.next(), chars.next()) else {
+            return Err(self.unexpected("one quoted character"));
+        };
+        self.at += 1;
+        let mut out = String::new();
         let mut chars = pattern.chars();
         while let Some(c) = chars.next() {
             match c {
-                '\\' => match chars.next() {
-                    Some(c @ ('%' | '_' | '\\')) => prefix.push(c),
-                    _ => return Err(mistake(self.text, start, "in a pattern `\\` can precede only `%`, `_` and `\\`")),
-                },
-                '%' if chars.as_str().chars().all(|c| c == '%') => {
-                    return Ok(Predicate::Leaf(term, Op::StartsWith, vec![Literal::String(prefix)]));
+                c if c == escape => {
+                    let next = chars.next();
+                    let Some(c) = next.filter(|c| matches!(c, '%' | '_') || *c == escape) else {
+                        let what = format!("in a pattern `{escape}` can precede only `%`, `_` and `{escape}`");
+                        return Err(mistake(self.text, self.start(), &what));
+                    };
+                    if matches!(c, '%' | '_' | '\\') {
+                        out.push('\\');
+                    }
+                    out.push(c);
                 }
-                '%' | '_' => {
-                    return Err(Error::unsupported(format!("the pattern '{pattern}' is not a prefix"))
-                        .hint("`like` takes patterns as 'abc%'; write `\\%` and `\\_` for the characters themselves"));
-                }
-                c => prefix.push(c),
+                '\\' => out.push_str("\\\\"),
+                c => out.push(c),
             }
         }
-        Ok(Predicate::Leaf(term, Op::Eq, vec![Literal::String(prefix)]))
+        Ok(out)
     }
 
-    fn term(&mut self) -> Result<Term> {
-        if self.at_call() {
-            return self.call();
+    pub(super) fn term(&mut self) -> Result<Term> {
+        match self.at_call() {
+            true => self.call(),
+            false => self.path().map(column),
         }
-        Ok(Term { path: self.path()?, transform: Transform::Identity })
     }
 
     fn path(&mut self) -> Result<Vec<String>> {
@@ -320,8 +397,10 @@ impl FilterParser<'_> {
                 Transform::parse(&name)
             }
             _ => {
-                let what =
-                    format!("no function `{name}`; there are bucket, truncate, year, month, day, hour, starts_with");
+                let what = format!(
+                    "no function `{name}`; there are lower, upper, cast, try_cast, starts_with, ends_with, contains, \
+                     date_add, date_sub, datediff, current_date, bucket, truncate, year, month, day, hour"
+                );
                 return Err(mistake(self.text, start, &what));
             }
         };
@@ -345,14 +424,14 @@ impl FilterParser<'_> {
         Some(op)
     }
 
-    fn list(&mut self) -> Result<Vec<Literal>> {
+    fn list(&mut self) -> Result<Vec<Formula>> {
         self.expect("(")?;
         let mut values = Vec::new();
         if self.accept(")") {
             return Ok(values);
         }
         loop {
-            values.push(self.literal()?);
+            values.push(self.compared()?);
             if self.accept(")") {
                 return Ok(values);
             }
@@ -362,7 +441,7 @@ impl FilterParser<'_> {
         }
     }
 
-    fn at_literal(&self) -> bool {
+    pub(super) fn at_literal(&self) -> bool {
         match self.peek() {
             Token::Number(_) | Token::Text(_) | Token::Bytes(_) | Token::Symbol("-" | "+") => true,
             Token::Word(_) => self.is_word("true") || self.is_word("false") || self.at_typed(),
@@ -371,12 +450,12 @@ impl FilterParser<'_> {
     }
 
     /// `date '2023-01-01'`.
-    fn at_typed(&self) -> bool {
+    pub(super) fn at_typed(&self) -> bool {
         matches!(self.peek_at(1), Token::Text(_))
             && ["date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz"].iter().any(|w| self.is_word(w))
     }
 
-    fn literal(&mut self) -> Result<Literal> {
+    pub(super) fn literal(&mut self) -> Result<Literal> {
         if self.at_typed() {
             self.at += 1;
         }
@@ -404,26 +483,24 @@ impl FilterParser<'_> {
         let error = self.unexpected("a literal");
         match self.peek() {
             Token::Word(_) if self.is_word("null") => error.hint("Nothing equals null; write `is null`"),
-            Token::Word(_) | Token::Quoted(_) => {
-                error.hint("Put text into single quotes; two columns can't be compared")
-            }
+            Token::Word(_) | Token::Quoted(_) => error.hint("Put text into single quotes"),
             _ => error,
         }
     }
 
-    fn peek(&self) -> &Token {
+    pub(super) fn peek(&self) -> &Token {
         self.peek_at(0)
     }
 
-    fn peek_at(&self, ahead: usize) -> &Token {
+    pub(super) fn peek_at(&self, ahead: usize) -> &Token {
         self.tokens.get(self.at + ahead).map_or(&Token::End, |t| &t.token)
     }
 
-    fn start(&self) -> usize {
+    pub(super) fn start(&self) -> usize {
         self.tokens.get(self.at).map_or(self.text.len(), |t| t.start)
     }
 
-    fn is_word(&self, word: &str) -> bool {
+    pub(super) fn is_word(&self, word: &str) -> bool {
         matches!(self.peek(), Token::Word(w) if w.eq_ignore_ascii_case(word))
     }
 
@@ -432,27 +509,27 @@ impl FilterParser<'_> {
         matches!(self.peek(), Token::Word(w) if !is_reserved(w)) && *self.peek_at(1) == Token::Symbol("(")
     }
 
-    fn accept_word(&mut self, word: &str) -> bool {
+    pub(super) fn accept_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += usize::from(found);
         found
     }
 
-    fn accept(&mut self, symbol: &str) -> bool {
+    pub(super) fn accept(&mut self, symbol: &str) -> bool {
         let found = matches!(self.peek(), Token::Symbol(s) if *s == symbol);
         self.at += usize::from(found);
         found
     }
 
-    fn expect_word(&mut self, word: &str) -> Result<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
         if self.accept_word(word) { Ok(()) } else { Err(self.unexpected(&format!("`{word}`"))) }
     }
 
-    fn expect(&mut self, symbol: &str) -> Result<()> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Result<()> {
         if self.accept(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
     }
 
-    fn unexpected(&self, wanted: &str) -> Error {
+    pub(super) fn unexpected(&self, wanted: &str) -> Error {
         let found = match self.peek() {
             Token::Word(w) => format!("`{w}`"),
             Token::Quoted(_) => "a name".to_owned(),

@@ -5,6 +5,7 @@
 //! Pushing `not` down keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null. The
 //! null and NaN tests are never unknown.
 
+use crate::expr::formula::{BoundTest, Test};
 use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
 
 /// An untyped literal, before it is converted to the column's type.
@@ -87,6 +88,8 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// One comparison of one term, with the literals that the operation takes (`In`, `NotIn`: any number).
     Leaf(Term, Op, Vec<Literal>),
+    /// A question about a value that is computed, or a comparison with one.
+    Test(Box<Test>),
 }
 
 impl Predicate {
@@ -170,6 +173,8 @@ pub enum BoundPredicate {
     Or(Vec<BoundPredicate>),
     /// One question.
     Leaf(BoundLeaf),
+    /// One question about a value that is computed.
+    Test(Box<BoundTest>),
 }
 
 impl BoundPredicate {
@@ -209,30 +214,59 @@ impl BoundPredicate {
         }
     }
 
-    /// Calls `f` for every leaf, left to right.
+    /// Calls `f` for every leaf, left to right. Tests of computed values are not leaves.
     pub fn for_each_leaf<'a>(&'a self, f: &mut dyn FnMut(&'a BoundLeaf)) {
         match self {
-            BoundPredicate::True | BoundPredicate::False => {}
+            BoundPredicate::True | BoundPredicate::False | BoundPredicate::Test(_) => {}
             BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().for_each(|p| p.for_each_leaf(f)),
             BoundPredicate::Leaf(leaf) => f(leaf),
         }
     }
 
-    /// The conjuncts that use only these columns. The filter implies them.
+    /// Calls `f` for every test of a computed value, left to right.
+    pub fn for_each_test<'a>(&'a self, f: &mut dyn FnMut(&'a BoundTest)) {
+        match self {
+            BoundPredicate::True | BoundPredicate::False | BoundPredicate::Leaf(_) => {}
+            BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().for_each(|p| p.for_each_test(f)),
+            BoundPredicate::Test(test) => f(test),
+        }
+    }
+
+    /// Calls `f` for every column of leaves and tests. A column may come several times.
+    pub fn for_each_term<'a>(&'a self, f: &mut dyn FnMut(&'a BoundTerm)) {
+        self.for_each_leaf(&mut |leaf| f(&leaf.term));
+        self.for_each_test(&mut |test| test.for_each_term(f));
+    }
+
+    /// Whether it has tests of computed values.
+    pub fn has_tests(&self) -> bool {
+        let mut any = false;
+        self.for_each_test(&mut |_| any = true);
+        any
+    }
+
+    /// Whether it may give an error for some rows: for a cast, or a number that is too large.
+    pub fn can_fail(&self) -> bool {
+        let mut any = false;
+        self.for_each_test(&mut |test| any |= test.can_fail());
+        any
+    }
+
+    /// The conjuncts that use only these columns and give no errors. The filter implies them.
     #[must_use]
     pub fn clauses_of(&self, columns: &[FieldId]) -> BoundPredicate {
         let parts = match self {
             BoundPredicate::And(parts) => parts.as_slice(),
             other => std::slice::from_ref(other),
         };
-        let only = |p: &&BoundPredicate| p.field_ids().iter().all(|id| columns.contains(id));
+        let only = |p: &&BoundPredicate| !p.can_fail() && p.field_ids().iter().all(|id| columns.contains(id));
         BoundPredicate::all(parts.iter().filter(only).cloned())
     }
 
     /// The columns that the filter uses, ascending, each once.
     pub fn field_ids(&self) -> Vec<FieldId> {
         let mut ids = Vec::new();
-        self.for_each_leaf(&mut |l| ids.push(l.term.field_id));
+        self.for_each_term(&mut |term| ids.push(term.field_id));
         ids.sort_unstable();
         ids.dedup();
         ids

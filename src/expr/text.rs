@@ -18,6 +18,7 @@ impl fmt::Display for Predicate {
             Predicate::And(parts) => write_junction(f, parts, "and", "true", nested),
             Predicate::Or(parts) => write_junction(f, parts, "or", "false", nested),
             Predicate::Leaf(term, op, values) => write_leaf(f, term, *op, values.iter()),
+            Predicate::Test(test) => test.fmt(f),
         }
     }
 }
@@ -31,6 +32,7 @@ impl fmt::Display for BoundPredicate {
             BoundPredicate::And(parts) => write_junction(f, parts, "and", "true", nested),
             BoundPredicate::Or(parts) => write_junction(f, parts, "or", "false", nested),
             BoundPredicate::Leaf(leaf) => leaf.fmt(f),
+            BoundPredicate::Test(test) => test.fmt(f),
         }
     }
 }
@@ -88,7 +90,7 @@ fn write_junction<P: fmt::Display>(
     Ok(())
 }
 
-fn write_leaf(
+pub(super) fn write_leaf(
     f: &mut fmt::Formatter<'_>,
     term: &dyn fmt::Display,
     op: Op,
@@ -157,7 +159,7 @@ fn write_path(f: &mut fmt::Formatter<'_>, path: &[String]) -> fmt::Result {
     Ok(())
 }
 
-fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str, quote: char) -> fmt::Result {
+pub(super) fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str, quote: char) -> fmt::Result {
     use fmt::Write;
     f.write_char(quote)?;
     for c in text.chars() {

@@ -19,6 +19,17 @@ fn reads_as_written() {
         "f is nan",
         "b != x'00ff'",
         "not (a = true or b is null)",
+        "lower(s) = 'x' and not (s like '%a_b' or upper(s) in ('A', 'B'))",
+        "(a + b) * -2 < c % 3",
+        "-(a) >= b - (c - 1)",
+        "(5) < a",
+        "('x') like '%y_z'",
+        "x > (date '2024-01-31')",
+        "x in ((date '2024-01-31'), y, 5)",
+        "x + interval '1 months 3 days 5 microseconds' = (timestamp '2024-01-31T00:00:00')",
+        "cast(try_cast(x as decimal(9, 2)) as double) is nan",
+        "isnan(x) or y is true",
+        "starts_with(lower(s), 'ab')",
     ] {
         assert_eq!(parse(text).unwrap().to_string(), text);
     }

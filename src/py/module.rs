@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::py::results::view::PyView;
     #[pymodule_export]
-    use crate::py::scan::{PyScan, PyTaskStream, check_filter, is_plain_path};
+    use crate::py::scan::{PyScan, PyTaskStream, check_filter, fixed_filter, is_plain_path};
     #[pymodule_export]
     use crate::py::schema::{PyField, PySchema};
     #[pymodule_export]

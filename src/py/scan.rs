@@ -32,6 +32,13 @@ pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
     run_attached(py, || expr::parse(text).map(drop))
 }
 
+/// The filter's text with the date and time of this moment in place of `current_date` and `current_timestamp`. Raises
+/// `InvalidInputError` if the text is not a filter.
+#[pyfunction]
+pub(super) fn fixed_filter(py: Python<'_>, text: &str) -> PyResult<String> {
+    run_attached(py, || expr::parse(text).map(|filter| filter.to_string()))
+}
+
 /// Whether engines accept a path unchanged.
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
@@ -250,6 +257,10 @@ pub(super) struct PyTaskStream {
 impl PyTaskStream {
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "<iterator of ScanTask>"
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<PyScanTask> {

@@ -143,14 +143,15 @@ pub enum NativeValue {
     Text(String),
 }
 
-impl From<&BoundPredicate> for NativeFilter {
-    fn from(filter: &BoundPredicate) -> Self {
-        let all = |parts: &[BoundPredicate]| parts.iter().map(NativeFilter::from).collect();
-        match filter {
+impl NativeFilter {
+    /// The filter for an engine. `None` if it asks about computed values.
+    pub(crate) fn new(filter: &BoundPredicate) -> Option<NativeFilter> {
+        let all = |parts: &[BoundPredicate]| parts.iter().map(NativeFilter::new).collect::<Option<_>>();
+        Some(match filter {
             BoundPredicate::True => NativeFilter::Constant(true),
             BoundPredicate::False => NativeFilter::Constant(false),
-            BoundPredicate::And(parts) => NativeFilter::And(all(parts)),
-            BoundPredicate::Or(parts) => NativeFilter::Or(all(parts)),
+            BoundPredicate::And(parts) => NativeFilter::And(all(parts)?),
+            BoundPredicate::Or(parts) => NativeFilter::Or(all(parts)?),
             BoundPredicate::Leaf(leaf) => NativeFilter::Leaf {
                 op: op_name(leaf.op),
                 path: leaf.term.path.clone(),
@@ -160,7 +161,8 @@ impl From<&BoundPredicate> for NativeFilter {
                 },
                 values: values_of(leaf),
             },
-        }
+            BoundPredicate::Test(_) => return None,
+        })
     }
 }
 

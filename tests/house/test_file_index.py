@@ -20,8 +20,8 @@ def test_a_file_is_listed_by_its_first_sentence(tmp_path: Path) -> None:
     paths = [Path("src/store/b.rs"), Path("src/store/mod.rs"), Path("src/store/a.rs"), Path("python/c.py")]
     parts = index(tmp_path, paths).split("\n## ")[1:]
     assert parts == [
-        "python\n- `c.py`: One line without a stop\n",
-        "src/store\n\nStores of files.\n- `b.rs`: Reads v1.5 of a file.\n",
+        "python\n- `python/c.py`: One line without a stop\n",
+        "src/store\n\nStores of files.\n- `src/store/b.rs`: Reads v1.5 of a file.\n",
     ]
 
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import pathlib
 import sqlite3
 import threading
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import RestServer, serving
+from rest_fixtures import server
+from rest_server import RestServer
 
+__all__ = ["server"]
 KINDS = ("filesystem", "sql", "memory", "rest")
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS)

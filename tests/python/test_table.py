@@ -76,7 +76,7 @@ def test_create_with_everything(catalog: fz.Catalog, tmp_path: Path) -> None:
         (table.schema.field("ts").id, True, False),
         (table.schema.field("id").id, False, True),
     ]
-    assert str(table.sort_order).startswith(f"[identity({order[0].source_id}) desc nulls last, ")
+    assert str(table.sort_order).startswith(f"[{order[0].column} desc nulls last, ")
     assert table.properties["owner"] == "me"
     assert table.snapshot is None
     assert table.snapshots == []

@@ -166,6 +166,8 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        # Notebooks and pytest leave this frame out of tracebacks.
+        __tracebackhide__ = True
         pairs = zip(names, args, strict=False)
         given = [checks[name](name, value) if name in checks else value for name, value in pairs]
         more = args[len(names) :]

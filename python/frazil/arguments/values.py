@@ -109,15 +109,32 @@ def at_home(location: str) -> str:
     return str(Path(location).expanduser()) if location.startswith("~") else location
 
 
-def filter_text(filter: str | Predicate, argument: str = "filter") -> str:
+_NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
+
+
+def filter_text(filter: object, argument: str = "filter") -> str:
     """A filter as text."""
-    if isinstance(filter, (str, Predicate)):
-        return unicode(f"the filter {argument}", str(filter))
+    if not isinstance(filter, (str, Predicate)):
+        filter = _foreign_filter(filter, argument)
+    text = unicode(f"the filter {argument}", str(filter))
+    # The filter may be sent to other processes, where another time is now.
+    return _core.fixed_filter(text) if _NOW.search(text) else text
+
+
+def _foreign_filter(filter: Any, argument: str) -> Predicate:
+    """A filter of pyarrow, Polars or PyIceberg."""
+    library = type(filter).__module__.partition(".")[0]
+    if library in ("pyarrow", "polars", "pyiceberg"):
+        from frazil.interop.filters import predicate_of
+
+        predicate = predicate_of(filter)
+        if predicate is not None:
+            return predicate
     raise _no_filter(filter, argument)
 
 
 def _no_filter(filter: object, argument: str) -> InvalidInputError:
-    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5"
+    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
     if filter is None or isinstance(filter, bool):
         hint = f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
     return InvalidInputError(f"{argument}: a filter must be text or an expression, not {shown(filter)}", hint=hint)

@@ -117,7 +117,7 @@ impl<'a> FileIndex<'a> {
         column: &dyn Fn(FieldId) -> Option<(&'n str, IndexedType)>,
     ) -> Result<MatchingRows> {
         match filter {
-            BoundPredicate::True => Ok(MatchingRows::Unknown),
+            BoundPredicate::True | BoundPredicate::Test(_) => Ok(MatchingRows::Unknown),
             BoundPredicate::False => Ok(MatchingRows::none()),
             BoundPredicate::And(parts) => {
                 let mut rows = MatchingRows::Unknown;

@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array,
+    Float64Array, Int32Array, Int64Array, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    TimestampNanosecondArray,
 };
 
 use super::declared_text::{parse_date, parse_time, parse_timestamp, parse_whole};
@@ -469,6 +470,11 @@ pub(crate) fn array_of(values: Vec<Option<Value>>, ty: &PrimitiveType) -> Result
         }
         P::String => Arc::new(each(values, text).collect::<StringArray>()),
         P::Binary => Arc::new(each(values, bytes).collect::<BinaryArray>()),
+        P::Uuid => {
+            let uuid = |v| if let Value::Uuid(v) = v { Some(v.to_be_bytes()) } else { None };
+            let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(each(values, uuid), 16);
+            Arc::new(array.map_err(|e| Error::internal("a uuid does not have 16 bytes").because(e))?)
+        }
         other => return Err(Error::internal(format!("no values are cast to {other}"))),
     })
 }

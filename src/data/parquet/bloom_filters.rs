@@ -82,7 +82,7 @@ impl<'a> BloomFilters<'a> {
                 Ok(false)
             }
             BoundPredicate::Leaf(leaf) if is_asked(leaf) => self.leaf_may_match(leaf, file, group, loaded),
-            BoundPredicate::Leaf(_) => Ok(true),
+            BoundPredicate::Leaf(_) | BoundPredicate::Test(_) => Ok(true),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::data::parquet::source::ParquetSource;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::may_match;
-use crate::format::task::{DataFile, FileFormat, ReadContext, ScanTask};
+use crate::format::task::{DataFile, DeleteRef, FileFormat, ReadContext, ScanTask};
 use crate::store::Store;
 use crate::types::FieldId;
 use crate::types::metadata_columns::DELETED;
@@ -161,7 +161,7 @@ fn open_at(
         Ok((Arc::new(filter), asked))
     };
     let keep_deleted = context.keep_deleted && matches!(wanted, Wanted::Live(_));
-    let (test, late) = split_filter(filter, keep_deleted);
+    let (test, late) = split_filter(filter, keep_deleted, &task.deletes);
     let (test, late) = (asked(test)?, late.map(asked).transpose()?);
 
     let (range, schema) = (byte_range(task), &context.schema);
@@ -211,16 +211,25 @@ fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &Data
     Ok(columns)
 }
 
-/// Splits a filter into two parts. The first can be tested at once, the second only when the deleted rows are known.
-fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate, Option<BoundPredicate>) {
-    if !keep_deleted || !filter.field_ids().contains(&DELETED) {
+/// Splits a filter into two parts. The first can be tested at once, the second only when the deleted rows are known:
+/// it asks for them, or deleted rows could make it fail.
+fn split_filter(
+    filter: &BoundPredicate,
+    keep_deleted: bool,
+    deletes: &[DeleteRef],
+) -> (BoundPredicate, Option<BoundPredicate>) {
+    let is_late = |clause: &BoundPredicate| match keep_deleted {
+        true => clause.field_ids().contains(&DELETED),
+        false => !deletes.is_empty() && clause.can_fail(),
+    };
+    if !is_late(filter) {
         return (filter.clone(), None);
     }
     let clauses = match filter {
         BoundPredicate::And(clauses) => clauses.as_slice(),
         other => std::slice::from_ref(other),
     };
-    let (late, early): (Vec<_>, Vec<_>) = clauses.iter().cloned().partition(|c| c.field_ids().contains(&DELETED));
+    let (late, early): (Vec<_>, Vec<_>) = clauses.iter().cloned().partition(is_late);
     (BoundPredicate::all(early), Some(BoundPredicate::all(late)))
 }
 

@@ -10,7 +10,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 
-use super::filter::matches;
+use super::filter::{matches, matches_among};
 use super::filter_columns::FilterColumns;
 use super::guard::guard;
 use super::project::Projection;
@@ -28,7 +28,7 @@ pub(crate) struct ReadRequest {
     pub projection: Projection,
     /// The filter that rows must satisfy, and its columns.
     pub test: (Arc<BoundPredicate>, FilterColumns),
-    /// The same, for conditions that need to know which rows are deleted.
+    /// The same, for conditions that need to know which rows are deleted, or that deleted rows could make fail.
     pub late: Option<(Arc<BoundPredicate>, FilterColumns)>,
     /// The key columns of the deletes, or the requested ones.
     pub keys: FilterColumns,
@@ -140,6 +140,12 @@ impl FileReader {
             && !self.keys_tested
         {
             kept = deletes.keep_keys(&key_arrays(&self.keys, &batch)?, kept)?;
+        }
+        if !self.keep_deleted
+            && let Some((filter, columns)) = &self.late
+        {
+            let arrays = columns.arrays(&batch, &RowFacts { rows, positions: &positions, deleted: None })?;
+            kept = matches_among(filter, &kept, &|id| arrays.get(&id).cloned())?;
         }
         let batch = if kept.count_set_bits() == rows {
             batch

@@ -6,55 +6,134 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, ArrayAccessor, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray};
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBufferBuilder, StringArray,
+};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::filter;
 use arrow::datatypes::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 
 use crate::data::arrow::array_value::value_at;
+use crate::data::formula::compare::compare;
+use crate::data::formula::evaluate::evaluate;
 use crate::error::{Error, Result};
-use crate::expr::{BoundLeaf, BoundPredicate, Op};
-use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, BoundTest, Op, Question};
+use crate::types::{FieldId, PrimitiveType, Transform, Type, Value, ValueRef};
 
 /// The rows on which `filter` is true. `lookup` gives the columns by id, in the Arrow type of the table's type
 /// ([`to_arrow`](crate::data::arrow::schema::to_arrow)) and with `rows` values. Members of structs are null where a
 /// struct around them is null.
 ///
 /// # Errors
-/// `Internal` if a column is missing, or has another type than the filter was bound to.
+/// `Internal` if a column is missing, or has another type than the filter was bound to. `InvalidInput` if a value that
+/// the filter asks about can't be computed.
 pub fn matches(
     filter: &BoundPredicate,
     rows: usize,
     lookup: &dyn Fn(FieldId) -> Option<ArrayRef>,
 ) -> Result<BooleanBuffer> {
-    match filter {
-        BoundPredicate::True => Ok(BooleanBuffer::new_set(rows)),
-        BoundPredicate::False => Ok(BooleanBuffer::new_unset(rows)),
+    matches_among(filter, &BooleanBuffer::new_set(rows), lookup)
+}
+
+/// Like [`matches`], on some of the rows. Values of other rows are not computed, so they give no errors.
+///
+/// # Errors
+/// As [`matches`].
+pub(crate) fn matches_among(
+    predicate: &BoundPredicate,
+    among: &BooleanBuffer,
+    lookup: &dyn Fn(FieldId) -> Option<ArrayRef>,
+) -> Result<BooleanBuffer> {
+    match predicate {
+        BoundPredicate::True => Ok(among.clone()),
+        BoundPredicate::False => Ok(BooleanBuffer::new_unset(among.len())),
         BoundPredicate::And(parts) => {
-            let mut kept = BooleanBuffer::new_set(rows);
-            for part in parts {
-                kept = &kept & &matches(part, rows, lookup)?;
+            let mut kept = among.clone();
+            for part in in_order(parts) {
                 if kept.count_set_bits() == 0 {
                     break;
                 }
+                kept = matches_among(part, &kept, lookup)?;
             }
             Ok(kept)
         }
         BoundPredicate::Or(parts) => {
-            let mut kept = BooleanBuffer::new_unset(rows);
-            for part in parts {
-                kept = &kept | &matches(part, rows, lookup)?;
+            let mut kept = BooleanBuffer::new_unset(among.len());
+            for part in in_order(parts) {
+                let left = among & &!&kept;
+                kept = &kept | &matches_among(part, &left, lookup)?;
             }
             Ok(kept)
         }
         BoundPredicate::Leaf(leaf) => {
-            let array = lookup(leaf.term.field_id).filter(|a| a.len() == rows);
+            let array = lookup(leaf.term.field_id).filter(|a| a.len() == among.len());
             let array = array.ok_or_else(|| Error::internal("a filter's column was not read"))?;
-            leaf_matches(leaf, &array).map_err(|e| e.with("column", leaf.term.path.join(".")))
+            let kept = leaf_matches(leaf, &array).map_err(|e| e.with("column", leaf.term.path.join(".")))?;
+            Ok(among & &kept)
         }
+        BoundPredicate::Test(test) => test_matches(test, among, lookup),
     }
+}
+
+/// The parts of a filter, those first that give no errors.
+fn in_order(parts: &[BoundPredicate]) -> impl Iterator<Item = &BoundPredicate> {
+    let can_fail = |p: &&BoundPredicate| p.can_fail();
+    parts.iter().filter(move |p| !can_fail(p)).chain(parts.iter().filter(can_fail))
+}
+
+/// A test of computed values, on some of the rows.
+fn test_matches(
+    test: &BoundTest,
+    among: &BooleanBuffer,
+    lookup: &dyn Fn(FieldId) -> Option<ArrayRef>,
+) -> Result<BooleanBuffer> {
+    let (all, rows) = (among.len(), among.count_set_bits());
+    if rows == 0 {
+        return Ok(BooleanBuffer::new_unset(all));
+    }
+    let some = (rows < all).then(|| BooleanArray::new(among.clone(), None));
+    let column = |term: &BoundTerm| {
+        let array = lookup(term.field_id).filter(|a| a.len() == all);
+        let array = array.ok_or_else(|| Error::internal("a filter's column was not read"))?;
+        match &some {
+            Some(some) => filter(&array, some).map_err(|e| Error::internal("rows cannot be filtered").because(e)),
+            None => Ok(array),
+        }
+    };
+    let left = evaluate(&test.left, rows, &column)?;
+    let kept = match &test.question {
+        Question::Values(op, values) => {
+            let ty = Type::Primitive(test.left.ty().clone());
+            let term = BoundTerm {
+                field_id: 0,
+                path: Vec::new(),
+                source: ty.clone(),
+                transform: Transform::Identity,
+                ty,
+                required: false,
+            };
+            leaf_matches(&BoundLeaf { term, op: *op, values: values.clone() }, &left)?
+        }
+        Question::Compare(op, right) => compare(*op, &left, &evaluate(right, rows, &column)?)?,
+        Question::Like(pattern) => mask(text(&left)?, |v: &str| pattern.matches(v)),
+        Question::NotLike(pattern) => mask(text(&left)?, |v: &str| !pattern.matches(v)),
+    };
+    if some.is_none() {
+        return Ok(kept);
+    }
+    let mut out = BooleanBufferBuilder::new(all);
+    out.append_n(all, false);
+    for (row, _) in among.set_indices().zip(kept.iter()).filter(|(_, kept)| *kept) {
+        out.set_bit(row, true);
+    }
+    Ok(out.finish())
+}
+
+fn text(array: &ArrayRef) -> Result<&StringArray> {
+    array.as_string_opt::<i32>().ok_or_else(mistyped)
 }
 
 fn leaf_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {

@@ -103,6 +103,7 @@ fn batch(data: &[Row]) -> RecordBatch {
 /// SQL's three-valued logic, by the book.
 fn truth(filter: &BoundPredicate, row: &Row) -> Option<bool> {
     match filter {
+        BoundPredicate::Test(_) => unreachable!(),
         BoundPredicate::True => Some(true),
         BoundPredicate::False => Some(false),
         BoundPredicate::And(parts) => {

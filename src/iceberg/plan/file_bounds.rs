@@ -76,7 +76,7 @@ impl Bounds for MetricsBounds<'_> {
 /// bounds shows that only sometimes.
 pub(crate) fn strict(filter: &BoundPredicate) -> bool {
     let mut strict = true;
-    filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
+    filter.for_each_term(&mut |term| strict &= term.source_primitive() != Some(&PrimitiveType::Uuid));
     strict
 }
 

@@ -162,7 +162,7 @@ impl PlannedBatch {
     pub fn residual(&self, row: usize) -> Result<Arc<BoundPredicate>> {
         let of_group = &self.group(row)?.residual;
         let mut asks_file = false;
-        of_group.for_each_leaf(&mut |leaf| asks_file |= leaf.term.field_id == FILE);
+        of_group.for_each_term(&mut |term| asks_file |= term.field_id == FILE);
         let path = self.columns.path.get(row).filter(|_| asks_file).and_then(|path| std::str::from_utf8(path).ok());
         Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
     }
@@ -228,7 +228,7 @@ fn keeps(batch: &PlannedBatch, row: usize) -> bool {
 
 /// The clause and bound by which [`keeps`] drops an entry of a kept group; `None` if it keeps the entry.
 pub(crate) fn why_dropped(batch: &PlannedBatch, row: usize) -> Option<String> {
-    let residual = &batch.group(row).ok()?.residual;
+    let residual = &batch.group_of_any(row)?.residual;
     let metrics = MetricsBounds::new(&batch.columns, row);
     match batch.columns.content.get(row) {
         Some(FileContent::PositionDeletes) => None,
@@ -259,7 +259,7 @@ pub(crate) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
         let size = columns.size_bytes[row].max(0) as u64;
         seen.files += 1;
         seen.file_bytes = seen.file_bytes.saturating_add(size);
-        if batch.group(row).is_ok() {
+        if batch.group_of_any(row).is_some() {
             seen.files_in_partitions += 1;
             seen.partition_bytes = seen.partition_bytes.saturating_add(size);
         }

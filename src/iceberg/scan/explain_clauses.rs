@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::expr::formula::has_bounds;
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTest, Op};
 use crate::iceberg::manifest::entries::MISSING;
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::rows::explanation::Clause;
@@ -133,13 +134,25 @@ fn by(part: &BoundPredicate, can: &dyn Fn(&BoundLeaf) -> Result<(), String>) -> 
             if tried.any(|t| t.is_ok()) { Ok(()) } else { first }
         }
         BoundPredicate::Leaf(leaf) => can(leaf),
+        BoundPredicate::Test(test) => match has_bounds(test) {
+            true => leaves_of(test).iter().try_for_each(can),
+            false => Err(format!("bounds of columns say nothing about {}", test.left)),
+        },
     }
+}
+
+/// The columns of a test as leaves that ask for ranges of them.
+fn leaves_of(test: &BoundTest) -> Vec<BoundLeaf> {
+    let mut out = Vec::new();
+    test.for_each_term(&mut |term| out.push(BoundLeaf { term: term.clone(), op: Op::Lt, values: Vec::new() }));
+    out
 }
 
 /// Whether any leaf meets the condition.
 fn leaves_any(part: &BoundPredicate, is_so: &dyn Fn(&BoundLeaf) -> bool) -> bool {
     let mut any = false;
     part.for_each_leaf(&mut |leaf| any |= is_so(leaf));
+    part.for_each_test(&mut |test| any |= leaves_of(test).iter().any(is_so));
     any
 }
 

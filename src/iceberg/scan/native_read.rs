@@ -243,7 +243,7 @@ impl<'a> Assigner<'a> {
 
 /// The reason why a filter can't be written in SQL.
 fn unsayable(filter: &BoundPredicate) -> Option<String> {
-    let mut reason = None;
+    let mut reason = filter.has_tests().then(|| "the filter asks about computed values".to_owned());
     filter.for_each_leaf(&mut |leaf| {
         let plain = match leaf.term.source.as_primitive() {
             Some(PrimitiveType::String) => true,

@@ -112,7 +112,7 @@ fn filters_are_said_with_names_and_types() {
         leaf("gt-eq", "p", "string", vec![NativeValue::Text("b".to_owned())]),
     ]);
     let expected = NativeFilter::And(vec![leaf("in", "id", "long", numbers), either]);
-    assert_eq!(NativeFilter::from(&found.filter), expected);
+    assert_eq!(NativeFilter::new(&found.filter), Some(expected));
     let leaf = BoundPredicate::Leaf(BoundLeaf {
         term: crate::expr::BoundTerm::of_column(&[&Field::new(1, "d", false, P::Date)]).unwrap(),
         op: Op::Eq,

@@ -60,7 +60,7 @@ impl<'a> ColumnFiles<'a> {
     pub(crate) fn keeps_group(&self, filter: &BoundPredicate, group: &[PlannedEntry]) -> Result<bool> {
         // Nested columns have no statistics.
         let mut nested = false;
-        filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
+        filter.for_each_term(&mut |term| nested |= term.path.len() > 1);
         if *filter == BoundPredicate::True || nested {
             return Ok(true);
         }

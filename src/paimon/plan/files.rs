@@ -434,7 +434,7 @@ pub(crate) fn bounds_of_values<'a>(
     filter: &BoundPredicate,
 ) -> Result<StatsBounds<'a>> {
     let rows = columns.row_count.get(row).copied().unwrap_or_default();
-    let mut hides_nans = false;
+    let mut hides_nans = filter.has_tests();
     if columns.file_name.get(row).is_some_and(|name| name.ends_with(b".orc")) {
         filter.for_each_leaf(&mut |leaf| hides_nans |= matches!(leaf.op, Op::IsNan | Op::NotNan));
     }

@@ -77,9 +77,12 @@ impl PyNativeRead {
             native_read::Reasons::Everywhere(reason) => reason.into_pyobject(py)?.into_any().unbind(),
             native_read::Reasons::Each(files) => Py::new(py, PyBatches::new(reasons_schema(), vec![files]))?.into_any(),
         };
+        // The engine reads no file that needs a filter which it does not know.
+        let known = native_read::NativeFilter::new(&found.filter);
+        let filter = known.unwrap_or(native_read::NativeFilter::Constant(true));
         Ok(PyNativeRead {
             schema: Py::new(py, PySchema { inner: Arc::new(found.wanted) })?,
-            filter: PyNativeFilter::new(py, (&found.filter).into())?,
+            filter: PyNativeFilter::new(py, filter)?,
             groups: groups.collect::<PyResult<_>>()?,
             deleted: Py::new(py, PyBatches::new(deleted_schema(), vec![found.deleted]))?,
             refused: reasons,

@@ -49,7 +49,7 @@ def index(root: Path, paths: list[Path]) -> str:
             if path.name == "mod.rs":
                 lines.insert(0, f"\n{sentence}\n")
             elif sentence:
-                lines.append(f"- `{path.name}`: {sentence}\n")
+                lines.append(f"- `{path.as_posix()}`: {sentence}\n")
         if lines:
             out.append(f"\n## {folder.as_posix()}\n" + "".join(lines))
     return "".join(out)

@@ -12,7 +12,7 @@ use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::StoreOptions;
-use crate::store::credentials::{CarriedLogin, RemoteRenewal, carried_properties};
+use crate::store::credentials::{CarriedLogin, RemoteRenewal, TrustedHosts, carried_properties, host_of, trust_hint};
 use crate::store::http::auth;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
@@ -22,7 +22,7 @@ use crate::types::temporal::now_ms;
 const HEADER: &str = "header.";
 
 /// The header that asks for credentials of a table's files.
-const DELEGATION: &str = "X-Iceberg-Access-Delegation";
+pub(super) const DELEGATION: &str = "X-Iceberg-Access-Delegation";
 
 /// The property of a catalog whose server takes commits with at most one new snapshot.
 const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
@@ -74,10 +74,40 @@ impl ServerConfig {
     ///
     /// # Errors
     /// As [`StoreOptions::of_catalog`], for the given properties.
-    pub(super) fn storage(&self, given: &BTreeMap<String, String>) -> Result<StoreOptions> {
-        let own = StoreOptions::of_catalog(given)?;
-        let defaults = StoreOptions::of_server(&self.defaults);
-        Ok(defaults.replaced_by(own).replaced_by(StoreOptions::of_server(&self.overrides)))
+    pub(super) fn storage(&self, given: &BTreeMap<String, String>, trusted: &TrustedHosts) -> Result<StoreOptions> {
+        let own =
+            StoreOptions::of_catalog(given)?.completed_by_server(StoreOptions::of_server(&self.defaults), trusted);
+        Ok(own.replaced_by_server(StoreOptions::of_server(&self.overrides), trusted))
+    }
+}
+
+/// Where the user's secrets may go.
+#[derive(Debug, Default)]
+pub(super) struct ServerTrust {
+    /// The hosts that the user named.
+    pub(super) hosts: TrustedHosts,
+    /// Whether requests carry secrets of the user.
+    pub(super) has_secrets: bool,
+    /// A server for tokens that gets none of them.
+    pub(super) kept_back: Option<String>,
+}
+
+impl ServerTrust {
+    /// Whether a URL may be asked in the way in which the catalog is asked.
+    pub(super) fn allows(&self, url: &str) -> bool {
+        !self.has_secrets || self.hosts.has(url)
+    }
+
+    /// Says that another server for tokens was not asked, because that may be the reason of a refusal.
+    fn explained(&self, e: Error) -> Error {
+        match &self.kept_back {
+            Some(url) if e.kind() == ErrorKind::PermissionDenied => e.advise(format!(
+                "The catalog's server names {} for tokens, which did not get your login. {}",
+                host_of(url),
+                trust_hint("oauth2-server-uri", url)
+            )),
+            _ => e,
+        }
     }
 }
 
@@ -93,6 +123,8 @@ pub(super) struct RestServer {
     headers: Vec<(String, String)>,
     delegation: String,
     one_snapshot: AtomicBool,
+    /// Where the user's secrets may go.
+    pub(super) trust: ServerTrust,
     /// The snapshots that opening a table asks for.
     pub(super) snapshots: Snapshots,
     /// The catalog's properties, with those of the server.
@@ -116,6 +148,7 @@ impl RestServer {
         properties: BTreeMap<String, String>,
         storage: StoreOptions,
         snapshots: Snapshots,
+        trust: ServerTrust,
     ) -> RestServer {
         let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
@@ -139,6 +172,7 @@ impl RestServer {
             headers,
             delegation,
             one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            trust,
             snapshots,
             properties,
             storage,
@@ -252,7 +286,7 @@ impl RestServer {
     /// # Errors
     /// The server's refusal; as [`HttpClient::send`].
     pub(super) fn read(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> Result<HttpAnswer> {
-        let answer = self.client.send(request).map_err(|e| at(e, endpoint, request))?;
+        let answer = self.client.send(request).map_err(|e| at(self.trust.explained(e), endpoint, request))?;
         match answer.is_success() || answer.status == 304 {
             true => Ok(answer),
             false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
@@ -287,7 +321,7 @@ impl RestServer {
                         e.kind(),
                         ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported
                     );
-                let e = at(e, endpoint, request);
+                let e = at(self.trust.explained(e), endpoint, request);
                 return match is_certain {
                     true => ChangeVerdict::Refused(ServerError::none(), e),
                     false => ChangeVerdict::Unknown(e),
@@ -309,7 +343,7 @@ impl RestServer {
     }
 
     fn refusal(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest, said: &ServerError) -> Error {
-        at(said.error(doing, self.client.public(said.text())), endpoint, request)
+        at(self.trust.explained(said.error(doing, self.client.public(said.text()))), endpoint, request)
     }
 
     /// Reads JSON of an answer, with errors that name the request.

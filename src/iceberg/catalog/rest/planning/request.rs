@@ -43,7 +43,7 @@ fn sendable(filter: &BoundPredicate, schemas: &[Arc<Schema>]) -> BoundPredicate 
         BoundPredicate::And(parts) => BoundPredicate::all(parts.iter().map(|part| sendable(part, schemas))),
         BoundPredicate::Or(parts) => BoundPredicate::any(parts.iter().map(|part| sendable(part, schemas))),
         BoundPredicate::Leaf(leaf) if is_sendable(leaf, schemas) => understood(leaf),
-        BoundPredicate::Leaf(_) => BoundPredicate::True,
+        BoundPredicate::Leaf(_) | BoundPredicate::Test(_) => BoundPredicate::True,
     }
 }
 

@@ -17,7 +17,8 @@ const FIVE_MINUTES: i64 = 300_000_000;
 /// The filter with descriptions in place of literals. `now` is the time in microseconds since the epoch.
 pub(super) fn hidden(filter: &BoundPredicate, now: i64) -> BoundPredicate {
     match filter {
-        BoundPredicate::True => BoundPredicate::True,
+        // Servers don't know questions about computed values.
+        BoundPredicate::True | BoundPredicate::Test(_) => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
         BoundPredicate::And(parts) => BoundPredicate::And(parts.iter().map(|part| hidden(part, now)).collect()),
         BoundPredicate::Or(parts) => BoundPredicate::Or(parts.iter().map(|part| hidden(part, now)).collect()),
@@ -33,7 +34,7 @@ pub(super) fn hidden(filter: &BoundPredicate, now: i64) -> BoundPredicate {
 /// The number of literals in a filter.
 pub(super) fn literals(filter: &BoundPredicate) -> usize {
     match filter {
-        BoundPredicate::True | BoundPredicate::False => 0,
+        BoundPredicate::True | BoundPredicate::False | BoundPredicate::Test(_) => 0,
         BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().map(literals).sum(),
         BoundPredicate::Leaf(leaf) => leaf.values.len(),
     }
