@@ -368,7 +368,7 @@ class Catalog:
         Raises:
             AlreadyExistsError: The table exists, and `if_not_exists` is not set.
             NotFoundError: The namespace does not exist.
-            InvalidInputError: The schema, a partition field or a sort field is wrong, or there is none and no data.
+            InvalidInputError: The schema, a partition field or a sort field is wrong, or columns are not given.
         """
         if if_not_exists and self.table_exists(identifier):
             return self.load_table(identifier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from frazil import _core, arguments, foreign
@@ -102,7 +102,7 @@ class Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: Any) -> Scan:
+    def select(self, *columns: str | Sequence[str]) -> Scan:
         """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
 
         Args:
