@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import json
 import struct
 import warnings
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from frazil.expr import Predicate, Term, col
+from frazil.interop.filters.polars_text import tree_of
 from frazil.interop.filters.refusal import refused
 
 __all__ = ["predicate"]
@@ -35,7 +35,7 @@ def predicate(expression: Any) -> Predicate:
     with warnings.catch_warnings():
         # Polars warns that other versions have another JSON. Unknown parts are refused.
         warnings.simplefilter("ignore")
-        tree = json.loads(expression.meta.serialize(format="json"))
+        tree = tree_of(expression.meta.serialize(format="json"))
     return _predicate(tree)
 
 
@@ -168,7 +168,7 @@ def _literal(content: Any) -> Any:
 
 
 def _shown_literal(literal: Any) -> str:
-    text = json.dumps(literal)
+    text = str(literal)
     return text if len(text) < 60 else text[:60] + "…"
 
 
