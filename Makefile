@@ -76,7 +76,7 @@ lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 # ---------------------------------------------------------------- see it work
 
 .PHONY: demo
-demo: ## the main job end to end: PySpark writes events, Frazil plans, PySpark and Arrow read
+demo: ## the main job end to end, explained, with a page of results: write, upsert, compact, time travel, read
 	@tools/need.sh "make demo" python rust java
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python demo/demo.py
@@ -141,7 +141,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 	@$(PYTEST) $(BY_FILE) tests/interop
 
 .PHONY: test-docs
-test-docs: ## the examples of README.md and docs/, and the programs in examples/
+test-docs: ## the examples of README.md and docs/ (each page twice), the programs in examples/, the site's links and English
 	@tools/need.sh "make test-docs" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Documentation examples"
@@ -199,6 +199,12 @@ public-names: ## write the stored lists of public Rust and Python names, after a
 	@tools/need.sh "make public-names" python
 	@$(MAKE) $(VENV)/.tools
 	@$(BIN)/python tests/house/checkers/public_names.py
+
+.PHONY: files
+files: ## write FILES.md, the list of source files, after a file was added or its first sentence changed
+	@tools/need.sh "make files" python
+	@$(MAKE) $(VENV)/.tools
+	@$(BIN)/python tests/house/checkers/file_index.py
 
 # ---------------------------------------------------------------- measure and document
 
@@ -273,6 +279,21 @@ docs: ## build the documentation site into site/
 	@echo "== mkdocs"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
+
+.PHONY: llms
+llms: ## write docs/llms.txt, the list of pages for programs, from the navigation
+	@tools/need.sh "make llms" python
+	@"$(PYTHON)" tools/llms_txt.py
+
+.PHONY: plots
+plots: ## draw docs/assets/plots from the tables of benches/RESULTS.md
+	@tools/need.sh "make plots" python
+	@"$(PYTHON)" benches/plots.py
+
+.PHONY: release-check
+release-check: ## whether the version can be released: Cargo.toml, Cargo.lock, changelog, tag and links agree
+	@tools/need.sh "make release-check" python
+	@"$(PYTHON)" tools/release_check.py
 
 .PHONY: clean
 clean: ## remove environments and build output (a CARGO_TARGET_DIR of your own is left alone)

@@ -1,9 +1,11 @@
 """The main job, end to end: PySpark writes and corrects events through Frazil, Frazil plans, PySpark and Arrow read.
 
-`make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more.
+`make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more. It explains each step,
+and writes a page with the results, `report.html`, into the warehouse.
 """
 
 import argparse
+import html
 import logging
 import os
 import shutil
@@ -35,13 +37,43 @@ SCHEMA = pa.schema(
 )
 
 
-@contextmanager
-def step(title: str) -> Iterator[None]:
-    """Prints what is being done and how long it took."""
-    print(f"\n== {title}", flush=True)
-    started = time.perf_counter()
-    yield
-    print(f"   {time.perf_counter() - started:.2f} s", flush=True)
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { color: #1976a8 }
+h2 { font-size: 1.1rem; margin: 2rem 0 0 }
+pre { background: #f2f5f7; padding: .8rem; overflow-x: auto }
+table { border-collapse: collapse } td, th { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #d5dce1 }
+.time { color: #5b6874; font-weight: 400 }
+"""
+
+
+class Report:
+    """Prints what is done, why, and how long it took, and collects the same for a page."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    @contextmanager
+    def step(self, title: str, why: str) -> Iterator[None]:
+        print(f"\n== {title}\n   {why}", flush=True)
+        place, started = len(self._parts), time.perf_counter()
+        yield
+        took = time.perf_counter() - started
+        print(f"   {took:.2f} s", flush=True)
+        head = f'<h2>{html.escape(title)} <span class="time">{took:.2f} s</span></h2><p>{html.escape(why)}</p>'
+        self._parts.insert(place, head)
+
+    def say(self, *lines: str) -> None:
+        print("\n".join("   " + line for line in lines), flush=True)
+        self._parts.append(f"<pre>{html.escape(chr(10).join(lines))}</pre>")
+
+    def picture(self, picture: str) -> None:
+        self._parts.append(picture)
+
+    def save(self, path: Path) -> None:
+        title = f"Frazil {fz.__version__}: the main job"
+        head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>'
+        path.write_text(f"<!doctype html>{head}{''.join(self._parts)}", "utf-8")
 
 
 def start_spark() -> SparkSession:
@@ -85,77 +117,113 @@ def events(spark: SparkSession, first: int, count: int, day: str) -> DataFrame:
     )
 
 
-def maintain(spark: SparkSession, table: fz.Table, per_day: int) -> None:
+def maintain(spark: SparkSession, table: fz.Table, per_day: int, report: Report) -> None:
     """Corrects rows, compacts what came of it, and looks back."""
     before, fixed = table.snapshot, per_day // 100
     assert before is not None
-    with step(f"Upsert {fixed:,} corrected events: fz.spark.upsert(df, table, on=['id'])"):
+    with report.step(
+        f"Upsert {fixed:,} corrected events: fz.spark.upsert(df, table, on=['id'])",
+        "Rows with a known id are replaced, in one commit. Files without such ids are never opened.",
+    ):
         rows = events(spark, 0, fixed, DAYS[0]).withColumn("status", fn.lit(200))
         fz.spark.upsert(rows, table, on=["id"])
         now, then = table.refresh().scan(FAILED).count(), table.scan(FAILED, at=before.id).count()
-        print(f"   {now:,} events failed, no more {then:,}")
-    with step("Compact: table.maintain.compact(spark=spark), by Spark's executors"):
-        done = table.maintain.compact(spark=spark)
-        print(f"   {done.rewritten_files:,} files became {done.added_files:,}; the rows stay what they are")
-    with step(f"Time travel: fz.spark.read(spark, table, at={before.id})"):
+        report.say(f"{now:,} events failed; before the correction {then:,}")
+    with report.step(
+        "Compact: table.maintain.compact(spark=spark, min_input_files=2)",
+        "Each write left small files in every partition. Executors rewrite them into one file each.",
+    ):
+        done = table.maintain.compact(spark=spark, min_input_files=2)
+        if done.rewritten_files <= done.added_files:
+            sys.exit("The compaction found nothing to do: this is a bug")
+        report.say(f"{done.rewritten_files:,} files became {done.added_files:,}")
+    with report.step(
+        f"Time travel: fz.spark.read(spark, table, at={before.id})",
+        "Old versions stay readable until they expire, in spite of the correction and the compaction.",
+    ):
         rows = fz.spark.read(spark, table, filter=FAILED, select=["id"], at=before.id)
-        print(f"   {rows.count():,} events failed then")
+        report.say(f"{rows.count():,} events failed then")
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=1_200_000, help="events to write (default: 1.2 million)")
-    arguments.add_argument("--warehouse", type=Path, default=Path(__file__).parent / "warehouse")
-    options = arguments.parse_args()
-    warehouse = options.warehouse.resolve()
-    per_day = options.rows // len(DAYS)
-
-    print(f"Frazil {fz.__version__}: an Iceberg table in {warehouse}, no jar, no service")
-    with step("Spark starts (local[2])"):
-        spark = start_spark()
-        print(f"   PySpark {spark.version}")
-
-    with step("Create the table db.events, partitioned by day(ts) and bucket(16, user_id)"):
-        shutil.rmtree(warehouse, ignore_errors=True)
-        catalog = fz.catalog("demo", type="filesystem", warehouse=str(warehouse))
-        catalog.create_namespace("db")
-        table = catalog.create_table("db.events", SCHEMA, partition_by=["day(ts)", "bucket(16, user_id)"])
-        print(f"   {table.location}")
-
-    with step(
-        f"PySpark writes {per_day * len(DAYS):,} events, one commit a day: df.write.format('frazil').mode('append')…"
+def write(spark: SparkSession, table: fz.Table, per_day: int, report: Report) -> None:
+    with report.step(
+        f"PySpark writes {per_day * len(DAYS):,} events: df.write.format('frazil').mode('append').save(location)",
+        "Executors write Parquet files; the driver commits once for each day. Readers see a whole day or nothing.",
     ):
         for number, day in enumerate(DAYS):
             started = time.perf_counter()
             frame = events(spark, number * per_day, per_day, day)
             frame.write.format("frazil").mode("append").save(table.location)
-            print(f"   {day}: {per_day:,} rows in {time.perf_counter() - started:.1f} s", flush=True)
+            report.say(f"{day}: {per_day:,} rows in {time.perf_counter() - started:.1f} s")
 
-    table = catalog.load_table("db.events")
-    maintain(spark, table, per_day)
-    scan = table.scan(FILTER)
-    with step(f"What a filtered scan reads\n   where {FILTER}"):
-        print("\n".join("   " + line for line in str(scan.explain()).splitlines()))
 
-    with step("PySpark aggregates the scan: scan.to_spark(spark).groupBy('country', 'device')…"):
+def compare(spark: SparkSession, scan: fz.Scan, report: Report) -> bool:
+    """Aggregates a scan by Spark and by Arrow; whether both found the same."""
+    with report.step(
+        "PySpark aggregates the scan: scan.to_spark(spark).groupBy('country', 'device')",
+        "Spark's own Parquet reader reads the files, because it reads them in the same way as Frazil.",
+    ):
         grouped = scan.to_spark(spark).groupBy("country", "device")
         rows = grouped.agg(fn.count("*").alias("events"), fn.sum("amount").alias("amount")).collect()
         by_spark = {(row.country, row.device): (row.events, row.amount) for row in rows}
-
-    with step("Arrow aggregates the same scan: scan.to_arrow().group_by(…)"):
+    with report.step(
+        "Arrow aggregates the same scan: scan.to_arrow().group_by(['country', 'device'])",
+        "No Spark takes part: Frazil reads the rows into this process.",
+    ):
         arrow = scan.to_arrow().group_by(["country", "device"]).aggregate([([], "count_all"), ("amount", "sum")])
         by_arrow = {(row["country"], row["device"]): (row["count_all"], row["amount_sum"]) for row in arrow.to_pylist()}
+        titles = ("country", "device", "events (PySpark)", "(Arrow)", "amount (PySpark)", "(Arrow)")
+        lines = ["{:8} {:8} {:>17} {:>9} {:>18} {:>15}".format(*titles)]
+        for key in sorted(by_spark.keys() | by_arrow.keys()):
+            (n, amount), (m, other) = by_spark.get(key, (0, 0)), by_arrow.get(key, (0, 0))
+            lines.append(f"{key[0]:8} {key[1]:8} {n:17,} {m:9,} {amount:18,} {other:15,}")
+        report.say(*lines)
+    return by_spark == by_arrow and bool(by_spark)
 
-    titles = ("country", "device", "events (PySpark)", "(Arrow)", "amount (PySpark)", "(Arrow)")
-    print("\n   {:8} {:8} {:>17} {:>9} {:>18} {:>15}".format(*titles))
-    for key in sorted(by_spark.keys() | by_arrow.keys()):
-        (n, amount), (m, other) = by_spark.get(key, (0, 0)), by_arrow.get(key, (0, 0))
-        print(f"   {key[0]:8} {key[1]:8} {n:17,} {m:9,} {amount:18,} {other:15,}")
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=400_000, help="events to write (default: 400,000)")
+    arguments.add_argument("--warehouse", type=Path, default=Path(__file__).parent / "warehouse")
+    options = arguments.parse_args()
+    warehouse = options.warehouse.resolve()
+    per_day, report, began = options.rows // len(DAYS), Report(), time.perf_counter()
+
+    print(f"Frazil {fz.__version__}: an Iceberg table in {warehouse}, no jar, no service")
+    with report.step("Spark starts (local[2])", "Only Spark needs Java. Everything else is Python and Rust."):
+        spark = start_spark()
+        report.say(f"PySpark {spark.version}")
+
+    with report.step(
+        "Create the table db.events, partitioned by day(ts) and bucket(8, user_id)",
+        "A folder is the catalog. Queries name columns, never partitions.",
+    ):
+        shutil.rmtree(warehouse, ignore_errors=True)
+        catalog = fz.catalog("demo", type="filesystem", warehouse=str(warehouse))
+        catalog.create_namespace("db")
+        table = catalog.create_table("db.events", SCHEMA, partition_by=["day(ts)", "bucket(8, user_id)"])
+        report.say(table.location)
+
+    write(spark, table, per_day, report)
+    table = catalog.load_table("db.events")
+    maintain(spark, table, per_day, report)
+    scan = table.scan(FILTER)
+    with report.step(
+        "What a filtered scan reads: print(scan.explain())", "Partitions and bounds of columns exclude most files."
+    ):
+        explained = scan.explain()
+        report.say(*str(explained).splitlines())
+        report.picture(explained._repr_html_())
+
+    same = compare(spark, scan, report)
     total = catalog.load_table("db.events").scan().count()
     spark.stop()
-    if by_spark != by_arrow or not by_spark or total != per_day * len(DAYS):
+    if not same or total != per_day * len(DAYS):
         sys.exit("\nThe numbers differ: this is a bug in Frazil")
+    page = warehouse / "report.html"
+    report.save(page)
     print(f"\nSame numbers both ways; the table holds {total:,} rows in {len(table.snapshots)} snapshots.")
+    print(f"All of it took {time.perf_counter() - began:.0f} s. The page with the results: {page}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,17 @@ use crate::error::Result;
 /// A call installs it on its thread by [`Cancellation::scope`]. Threads that work for the call inherit it. Long work
 /// checks it between its steps by [`check_cancelled`].
 #[derive(Clone, Default)]
-pub struct Cancellation(Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>);
+pub struct Cancellation {
+    check: Option<Arc<dyn Fn() -> Result<()> + Send + Sync>>,
+    /// The locks that the call holds, and the calls that it comes from.
+    held: Option<Arc<HeldLock>>,
+}
+
+/// A [`CallLock`] that a call holds, and those that it took before.
+struct HeldLock {
+    id: u64,
+    before: Option<Arc<HeldLock>>,
+}
 
 /// The most threads on any machine.
 const MOST_THREADS: usize = 16;
@@ -32,17 +42,34 @@ impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Cancellation(Some(Arc::new(check)))
+        Cancellation { check: Some(Arc::new(check)), held: None }
     }
 
     /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        Cancellation(None)
+        Cancellation { check: None, held: None }
     }
 
     /// The cancellation of the call that this thread works for.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// The same cancellation for a call that holds one more lock.
+    fn holding(self, id: u64) -> Self {
+        Cancellation { held: Some(Arc::new(HeldLock { id, before: self.held })), check: self.check }
+    }
+
+    /// Whether the call, or one that it comes from, holds a lock.
+    fn holds(&self, id: u64) -> bool {
+        let mut next = self.held.as_deref();
+        while let Some(held) = next {
+            if held.id == id {
+                return true;
+            }
+            next = held.before.as_deref();
+        }
+        false
     }
 
     /// Runs `work` as a part of the call. This thread and the threads that it starts here check this cancellation.
@@ -54,7 +81,9 @@ impl Cancellation {
                 CURRENT.set(std::mem::take(&mut self.0));
             }
         }
-        let _former = Former(CURRENT.replace(self.clone()));
+        // A call that comes from another one knows the locks of that.
+        let held = self.held.clone().or_else(|| Cancellation::current().held);
+        let _former = Former(CURRENT.replace(Cancellation { check: self.check.clone(), held }));
         work()
     }
 
@@ -72,7 +101,7 @@ impl Cancellation {
     /// # Errors
     /// The error, if the call was cancelled.
     fn check(&self) -> Result<()> {
-        self.0.as_ref().map_or(Ok(()), |check| check())
+        self.check.as_ref().map_or(Ok(()), |check| check())
     }
 }
 
@@ -105,6 +134,61 @@ pub(crate) fn pause(time: Duration) -> Result<()> {
 /// Locks a value, also after a panic of another thread that held the lock.
 pub(crate) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks a value that another thread may hold for long.
+///
+/// # Errors
+/// The error of a cancellation, which ends the wait.
+pub(crate) fn locked_unless_cancelled<T>(lock: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    loop {
+        match lock.try_lock() {
+            Ok(locked) => return Ok(locked),
+            Err(TryLockError::Poisoned(locked)) => return Ok(locked.into_inner()),
+            Err(TryLockError::WouldBlock) => check_cancelled()?,
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// A lock that is held while code of the user runs, such as a reader of rows. Other threads wait for it. Code that the
+/// holder runs can't have it: it would wait for itself.
+pub(crate) struct CallLock<T> {
+    id: u64,
+    value: Mutex<T>,
+}
+
+impl<T> CallLock<T> {
+    /// A lock of this value.
+    pub(crate) fn new(value: T) -> CallLock<T> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        CallLock { id: LAST.fetch_add(1, Ordering::Relaxed), value: Mutex::new(value) }
+    }
+
+    /// Works with the value. `None` if the call that this one comes from works with it.
+    ///
+    /// # Errors
+    /// Those of `work`; the error of a cancellation, which ends the wait.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Option<Result<R>> {
+        let call = Cancellation::current();
+        if call.holds(self.id) {
+            return None;
+        }
+        Some(locked_unless_cancelled(&self.value).and_then(|mut value| {
+            let value = &mut *value;
+            call.holding(self.id).scope(|| work(value))
+        }))
+    }
+
+    /// Whether the call that this one comes from works with the value.
+    pub(crate) fn is_of_this_call(&self) -> bool {
+        Cancellation::current().holds(self.id)
+    }
+
+    /// The value, by its owner.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The longest wait for a lock. After that, its holder is assumed to be lost in a fork.
@@ -242,7 +326,7 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
     std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(help)).collect();
         let mut all = run();
-        while cancellation.0.is_some() && left.load(Ordering::Acquire) > 0 {
+        while cancellation.check.is_some() && left.load(Ordering::Acquire) > 0 {
             // Some cancellations are noticed on this thread only, for instance that of Ctrl-C. The check tells the
             // others.
             let _ = cancellation.check();
@@ -418,6 +502,52 @@ mod tests {
             assert!(panics.is_err() && check_cancelled().is_err());
         });
         assert!(check_cancelled().is_ok());
+    }
+
+    #[test]
+    fn a_lock_is_not_had_twice_by_one_call() {
+        let lock = Arc::new(CallLock::new(1));
+        let again = |lock: &CallLock<i32>| lock.with(|n| Ok(*n)).map(Result::unwrap);
+        let inner = lock.with(|_| {
+            // Another call that comes from this one, and a thread that works for it.
+            let nested = Cancellation::new(|| Ok(())).scope(|| again(&lock));
+            let helpers = in_parallel_on(2, 2, |_| Ok(again(&lock).is_none() && lock.is_of_this_call()))?;
+            Ok((nested, helpers))
+        });
+        assert_eq!(inner.unwrap().unwrap(), (None, vec![true, true]));
+        assert!(!lock.is_of_this_call());
+        // Another thread waits.
+        let (held, other) = (Arc::new(AtomicUsize::new(0)), CallLock::new(0));
+        let waited = lock.with(|_| {
+            let (seen, waits) = (held.clone(), lock.clone());
+            let thread = std::thread::spawn(move || waits.with(|n| Ok((*n, seen.load(Ordering::SeqCst)))));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(other.with(|_| Ok(())).is_some());
+            held.store(1, Ordering::SeqCst);
+            Ok(thread)
+        });
+        assert_eq!(waited.unwrap().unwrap().join().unwrap().unwrap().unwrap(), (1, 1));
+    }
+
+    #[test]
+    fn a_wait_for_a_lock_can_be_cancelled() {
+        let (lock, call) = (Mutex::new(()), CallLock::new(()));
+        let _held = lock.lock().unwrap();
+        let stopped = Cancellation::after(3).scope(|| locked_unless_cancelled(&lock).map(drop));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
+        std::thread::scope(|s| {
+            let (ready, wait) = std::sync::mpsc::channel();
+            s.spawn(|| {
+                call.with(|_| {
+                    ready.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(300));
+                    Ok(())
+                })
+            });
+            wait.recv().unwrap();
+            let stopped = Cancellation::after(3).scope(|| call.with(|_| Ok(())));
+            assert_eq!(stopped.unwrap().unwrap_err().message(), "stopped");
+        });
     }
 
     #[test]

@@ -16,9 +16,11 @@ Everything starts at `Table`. `Table.scan` returns a `Scan`, which works out its
 come in and go out as Arrow data. `frazil.spark` reads and writes tables with PySpark.
 """
 
+from typing import TYPE_CHECKING
+
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table
+from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
 from frazil.estimate import Estimate
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
@@ -32,6 +34,7 @@ from frazil.exceptions import (
     NotFoundError,
     PermissionDeniedError,
     StoreError,
+    UncommittedWarning,
     UnsupportedError,
 )
 from frazil.explain import Explain
@@ -50,6 +53,7 @@ from frazil.expr import (
 )
 from frazil.inspect import Inspect
 from frazil.refs import Ref, Refs
+from frazil.results import LastCommit
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
@@ -74,6 +78,7 @@ __all__ = [
     "Inspect",
     "InternalError",
     "InvalidInputError",
+    "LastCommit",
     "NotFoundError",
     "PartitionField",
     "PartitionSpec",
@@ -93,6 +98,7 @@ __all__ = [
     "Table",
     "Term",
     "Transaction",
+    "UncommittedWarning",
     "UnsupportedError",
     "UpdatePartitionSpec",
     "UpdateSchema",
@@ -110,8 +116,8 @@ __all__ = [
     "load_table",
     "month",
     "open_table",
-    "spark",
     "truncate",
+    "write_table",
     "year",
 ]
 
@@ -127,10 +133,30 @@ if _core.DEBUG_BUILD:
     )
 
 
-def __getattr__(name: str) -> object:
-    """Imports `frazil.spark` when it is first used, since it needs PySpark."""
-    if name == "spark":
+# Modules that are imported when they are first used: `frazil.spark` needs PySpark.
+_MODULES = ("spark", "transforms", "variant")
+
+if TYPE_CHECKING:
+    from frazil import spark as spark
+    from frazil import transforms as transforms
+    from frazil import variant as variant
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            import inspect
+
+            from frazil import names
+
+            raise names.of_module(name, inspect.currentframe())
         import importlib
 
-        return importlib.import_module("frazil.spark")
-    raise AttributeError(f"module 'frazil' has no attribute {name!r}")
+        try:
+            return importlib.import_module(f"frazil.{name}")
+        except ImportError as error:
+            # `hasattr` asks by this error.
+            raise AttributeError(str(error), name=name) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

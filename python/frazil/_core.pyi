@@ -217,6 +217,12 @@ class TaskStream:
 class Split:
     @property
     def tasks(self) -> list[ScanTask]: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def row_count(self) -> int: ...
+    @staticmethod
+    def joined(splits: list[Split]) -> Split | None: ...
     def schema(self) -> Schema: ...
     def read(self, limit: int | None = None, ordered: bool = False, threads: int = 0) -> BatchStream: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -1213,6 +1219,7 @@ class CommitMessage:
     def delete_files(self) -> list[DeleteFile]: ...
     @property
     def record_count(self) -> int: ...
+    def watch(self, forgotten: Callable[[int, int], object]) -> None: ...
     def to_json(self) -> str: ...
     @classmethod
     def from_json(cls, text: str) -> CommitMessage: ...
@@ -1234,6 +1241,10 @@ class Table:
     def metadata_location(self) -> str: ...
     @property
     def uuid(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def committed(self) -> list[int] | None: ...
     @property
     def labels(self) -> tuple[dict[str, str], dict[int, dict[str, str]]]: ...
     @property
@@ -1400,6 +1411,32 @@ class Catalog:
         self,
         identifier: str,
         schema: Schema,
+        *,
+        partition_by: list[str],
+        sort_by: list[str],
+        properties: dict[str, str],
+        location: str | None,
+        identifier_fields: list[str] | None,
+        format: str,
+    ) -> Transaction: ...
+    def replace_table(
+        self,
+        identifier: str,
+        schema: Schema,
+        or_create: bool,
+        *,
+        partition_by: list[str],
+        sort_by: list[str],
+        properties: dict[str, str],
+        location: str | None,
+        identifier_fields: list[str] | None,
+        format: str,
+    ) -> Table: ...
+    def begin_replacement(
+        self,
+        identifier: str,
+        schema: Schema,
+        or_create: bool,
         *,
         partition_by: list[str],
         sort_by: list[str],

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
-from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.display import tables
+from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
+from frazil.expr import Term
 from frazil.foreign import CredentialProvider, pyiceberg_catalogs
+from frazil.names import answers
+from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
 from frazil.transaction import Transaction
 
-__all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table"]
+__all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"]
 
 Headers = Callable[[], Mapping[str, str]]
 
@@ -99,8 +104,13 @@ class View:
 class _Part(Transaction):
     """The changes of one table in a transaction over several tables."""
 
-    def __init__(self, core: _core.Transaction) -> None:
+    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
         self._core = core
+        self._identifier = identifier
+        self._begin(unfinished)
+
+    def _location(self) -> str:
+        return self._identifier
 
     def commit(self) -> Table:
         """Refuses: one table can't be committed before the others."""
@@ -121,6 +131,7 @@ class _Part(Transaction):
         )
 
 
+@answers()
 @checked
 class CatalogTransaction:
     """Changes of several tables that are committed together, or not at all.
@@ -133,6 +144,8 @@ class CatalogTransaction:
 
     def __init__(self, catalog: _core.Catalog) -> None:
         self._core = catalog.transaction()
+        self._unfinished = Unfinished("a transaction", "Call its commit(), or make it in a with block")
+        self._tables: list[str] = []
 
     def table(self, identifier: str, branch: str | None = None) -> Transaction:
         """Returns the changes of a table. Each call with the same name returns the same changes.
@@ -148,7 +161,9 @@ class CatalogTransaction:
             NotFoundError: The table does not exist.
             InvalidInputError: The transaction changes another branch of this table, or has ended.
         """
-        return _Part(self._core.table(identifier, branch))
+        part = _Part(self._core.table(identifier, branch), identifier, self._unfinished)
+        self._tables += [] if identifier in self._tables else [identifier]
+        return part
 
     def commit(self) -> dict[str, Table]:
         """Commits now. Returns the tables at their new versions, by their names. The transaction has then ended.
@@ -160,11 +175,18 @@ class CatalogTransaction:
             CommitConflictError: Another commit changed what this one relies on. Nothing was committed to any table.
             CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
-        return {name: Table(core) for name, core in self._core.commit()}
+        # If this fails, the caller knows.
+        self._unfinished.end()
+        return {name: Table(core, name) for name, core in self._core.commit()}
 
     def abort(self) -> None:
         """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
+        self._unfinished.end()
         self._core.abort()
+
+    def __repr__(self) -> str:
+        named = tables.public(", ".join(self._tables) or "no tables")
+        return f"CatalogTransaction({named}, {'ended' if self._core.ended() else 'not committed'})"
 
     def __enter__(self) -> CatalogTransaction:
         if self._core.ended():
@@ -186,6 +208,7 @@ class CatalogTransaction:
         )
 
 
+@answers()
 @checked
 class Catalog:
     """A catalog: namespaces, and tables in them. `frazil.catalog` opens one.
@@ -194,6 +217,11 @@ class Catalog:
     """
 
     def __init__(self, core: _core.Catalog, headers: Headers | None = None) -> None:
+        if not isinstance(core, _core.Catalog):
+            raise InvalidInputError(
+                f"a Catalog is not made from {arguments.shown(core)}",
+                hint="Call frazil.catalog('name'), or frazil.catalog(warehouse='/folder')",
+            )
         self._core = core
         self._headers = headers
 
@@ -250,17 +278,46 @@ class Catalog:
         """
         self._core.update_namespace_properties(namespace, list(arguments.columns(removals)), arguments.texts(updates))
 
-    def drop_namespace(self, namespace: str) -> None:
-        """Removes a namespace that has no tables."""
-        self._core.drop_namespace(namespace)
+    def drop_namespace(self, namespace: str, if_exists: bool = False) -> None:
+        """Removes a namespace that has no tables.
+
+        Args:
+            namespace: Its name.
+            if_exists: Accept a namespace that does not exist.
+
+        Raises:
+            NotFoundError: The namespace does not exist, and `if_exists` is not set.
+        """
+        with _accepted(NotFoundError, if_exists):
+            self._core.drop_namespace(namespace)
 
     def list_namespaces(self, parent: str | None = None) -> list[str]:
         """The namespaces directly below `parent`, or those at the top."""
-        return self._core.list_namespaces(parent)
+        found = self._core.list_namespaces(parent)
+        if not found and parent is None:
+            configuration.warn_of_missing(self.properties)
+        return found
 
-    def list_tables(self, namespace: str) -> list[str]:
-        """The identifiers of the tables in a namespace."""
-        return self._core.list_tables(namespace)
+    def list_tables(self, namespace: str | None = None) -> list[str]:
+        """The identifiers of the tables in a namespace. Without one, those of the whole catalog.
+
+        The whole catalog takes a request for each of its namespaces, nested ones included.
+        """
+        if namespace is not None:
+            return self._core.list_tables(namespace)
+        found, waiting = [], self.list_namespaces()[::-1]
+        while waiting:
+            namespace = waiting.pop()
+            found += self._core.list_tables(namespace)
+            waiting += self._below(namespace)[::-1]
+        return found
+
+    def _below(self, namespace: str) -> list[str]:
+        try:
+            return self._core.list_namespaces(namespace)
+        except UnsupportedError:
+            # The catalog has no nested namespaces.
+            return []
 
     def table_exists(self, identifier: str) -> bool:
         """Whether a table exists."""
@@ -272,9 +329,77 @@ class Catalog:
         Raises:
             NotFoundError: The table does not exist.
         """
-        return Table(self._core.load_table(identifier))
+        return Table(self._core.load_table(identifier), identifier)
 
     def create_table(
+        self,
+        identifier: str,
+        schema: Any = None,
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+        *,
+        data: Any = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Creates a table, empty or with its first rows: `catalog.create_table("db.events", data=rows)`.
+
+        Args:
+            identifier: Its namespace and name: `db.events`.
+            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with comments and default values, or anything
+                with `__arrow_c_schema__`. It can be left out if `data` is given.
+            partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`. It can also
+                have terms such as `frazil.bucket(16, "user_id")`.
+            sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
+            properties: Table properties. `format-version` is 1, 2 (the default) or 3.
+            location: A new folder for its files. By default the namespace's location or the warehouse decides. Leave it
+                out for a file-system catalog, which decides itself.
+            format: `iceberg`, or in a file-system catalog `paimon`. Tables of Paimon are in folders
+                `<database>.db/<table>`. Their properties are Paimon's options, `partition_by` names columns, and
+                `identifier_fields` are the primary key.
+            identifier_fields: The columns that together identify a row. None uses those of a `frazil.Schema`.
+            data: The first rows, as for `Table.append`. The table and its rows come in one commit where the catalog can
+                do this. Otherwise the table is created first, and dropped again if the rows can't be written.
+            if_not_exists: If the table exists, return it as it is, without the rows of `data`.
+
+        Raises:
+            AlreadyExistsError: The table exists, and `if_not_exists` is not set.
+            NotFoundError: The namespace does not exist.
+            InvalidInputError: The schema, a partition field or a sort field is wrong, or there is none and no data.
+        """
+        if if_not_exists and self.table_exists(identifier):
+            return self.load_table(identifier)
+        rows = None if data is None else arguments.rows(data)
+        if schema is None:
+            schema = _schema_of_rows(rows)
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        try:
+            if rows is not None:
+                return self._filled(identifier, core, given, rows)
+            return Table(self._core.create_table(identifier, core, **given), identifier)
+        except AlreadyExistsError:
+            if not if_not_exists:
+                raise
+        return self.load_table(identifier)
+
+    def _filled(self, identifier: str, schema: _core.Schema, given: dict[str, Any], rows: Any) -> Table:
+        """A new table with its first rows."""
+        try:
+            begun = self._core.begin_table(identifier, schema, **given)
+        except UnsupportedError:
+            table = Table(self._core.create_table(identifier, schema, **given), identifier)
+            try:
+                return table.append(rows)
+            except BaseException:
+                self._core.drop_table(identifier, False, [])
+                raise
+        with Transaction._of(Table(begun.table(), identifier), begun) as transaction:
+            return transaction.append(rows).commit()
+
+    def replace_table(
         self,
         identifier: str,
         schema: Any,
@@ -285,36 +410,97 @@ class Catalog:
         format: str = "iceberg",
         identifier_fields: Sequence[str] | None = None,
     ) -> Table:
-        """Creates an empty table.
+        """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
+
+        A column keeps its id if the table has a column of its name. Other columns get new ids. The branch `main` is
+        empty afterwards. Earlier snapshots can still be read: `table.scan(at=snapshot_id)`.
 
         Args:
-            identifier: Its namespace and name: `db.events`.
-            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with comments and default values, or anything
-                with `__arrow_c_schema__`.
-            partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
-            sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
-            properties: Table properties. `format-version` is 1, 2 (the default) or 3.
-            location: A new folder for its files. By default the namespace's location or the warehouse decides. Leave it
-                out for a file-system catalog, which decides itself.
-            format: `iceberg`, or in a file-system catalog `paimon`. Tables of Paimon are in folders
-                `<database>.db/<table>`. Their properties are Paimon's options, `partition_by` names columns, and
-                `identifier_fields` are the primary key.
-            identifier_fields: The columns that together identify a row. None uses those of a `frazil.Schema`.
+            identifier: As for `create_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties to set. Others stay. `format-version` may raise the version.
+            location: The table's location. Another one is refused.
+            format: `iceberg`. Tables of Paimon can't be replaced.
+            identifier_fields: The columns that together identify a row.
 
         Raises:
-            AlreadyExistsError: The table exists.
-            NotFoundError: The namespace does not exist.
-            InvalidInputError: The schema, a partition field or a sort field is wrong.
+            NotFoundError: The table does not exist.
+            UnsupportedError: The table's format can't do it, or the location is another one.
+            CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.create_table(identifier, core, **given))
+        return Table(self._core.replace_table(identifier, core, False, **given))
 
-    def create_table_transaction(
+    def create_or_replace_table(
         self,
         identifier: str,
         schema: Any,
         partition_by: Sequence[str] = (),
         sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+    ) -> Table:
+        """Creates a table, or replaces the one of this name as `replace_table` does.
+
+        Args:
+            identifier: As for `create_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties.
+            location: The location of a new table. A table that is replaced stays at its location.
+            format: `iceberg`, or in a file-system catalog `paimon` for a new table.
+            identifier_fields: The columns that together identify a row.
+        """
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, core, True, **given))
+
+    def replace_table_transaction(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+        or_create: bool = False,
+    ) -> Transaction:
+        """Replaces a table together with its new rows and other changes, in one commit.
+
+        Readers see the old rows until then: `with catalog.replace_table_transaction("db.events", schema) as tx:
+        tx.append(rows)`.
+
+        Args:
+            identifier: As for `replace_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties to set.
+            location: The table's location.
+            format: `iceberg`.
+            identifier_fields: The columns that together identify a row.
+            or_create: Whether a table that does not exist is created, as by `create_table_transaction`.
+
+        Raises:
+            NotFoundError: The table does not exist, and `or_create` is not set.
+            UnsupportedError: The table's format can't do it.
+        """
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_replacement(identifier, core, or_create, **given)
+        return Transaction._of(Table(begun.table()), begun)
+
+    def create_table_transaction(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
@@ -346,9 +532,15 @@ class Catalog:
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
-        return Transaction._of(Table(begun.table()), begun)
+        return Transaction._of(Table(begun.table(), identifier), begun)
 
-    def drop_table(self, identifier: str, purge: bool = False, outside_locations: Sequence[str] | None = None) -> None:
+    def drop_table(
+        self,
+        identifier: str,
+        purge: bool = False,
+        outside_locations: Sequence[str] | None = None,
+        if_exists: bool = False,
+    ) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
 
         Args:
@@ -359,13 +551,15 @@ class Catalog:
             outside_locations: With `purge`, folders outside of the table's own in which files are deleted too, such as
                 those of files that `add_files` made part of the table. Files that other tables use are lost to them.
                 A REST catalog's server decides about the files itself.
+            if_exists: Accept a table that does not exist.
 
         Raises:
-            NotFoundError: The table does not exist.
+            NotFoundError: The table does not exist, and `if_exists` is not set.
             InvalidInputError: `outside_locations` is given without `purge`, or has a folder that is not absolute.
             UnsupportedError: The catalog can't take `outside_locations` into account.
         """
-        self._core.drop_table(identifier, purge, arguments.outside_folders(outside_locations))
+        with _accepted(NotFoundError, if_exists):
+            self._core.drop_table(identifier, purge, arguments.outside_folders(outside_locations))
 
     def register_table(
         self, identifier: str, metadata_location: str | os.PathLike[str], overwrite: bool = False
@@ -385,7 +579,7 @@ class Catalog:
             CommitConflictError: Another client changed the table at the same time.
             UnsupportedError: The table is in another place, or the catalog can't overwrite tables.
         """
-        return Table(self._core.register_table(identifier, os.fspath(metadata_location), overwrite))
+        return Table(self._core.register_table(identifier, os.fspath(metadata_location), overwrite), identifier)
 
     def unregister_table(self, identifier: str) -> str:
         """Removes a table from the catalog and leaves all its files. It can be registered again, in any catalog.
@@ -507,13 +701,18 @@ class Catalog:
         """
         self._core.rename_view(identifier, to)
 
-    def drop_view(self, identifier: str) -> None:
+    def drop_view(self, identifier: str, if_exists: bool = False) -> None:
         """Removes a view.
 
+        Args:
+            identifier: Its namespace and name.
+            if_exists: Accept a view that does not exist.
+
         Raises:
-            NotFoundError: The view does not exist.
+            NotFoundError: The view does not exist, and `if_exists` is not set.
         """
-        self._core.drop_view(identifier)
+        with _accepted(NotFoundError, if_exists):
+            self._core.drop_view(identifier)
 
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
@@ -581,8 +780,65 @@ def catalog(
         given["type"] = type
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
-    name = configuration.default_catalog() if name is None else arguments.text("name", name)
-    return _open(name, configuration.merged(name, given), headers)
+    read = configuration.configured()
+    if isinstance(name, Mapping):
+        raise InvalidInputError("a catalog's name must be text, not its properties", hint="Write catalog(**properties)")
+    name = configuration.default_catalog(read) if name is None else arguments.text("name", name)
+    if not given:
+        configuration.check_catalog(name, read)
+    configuration.check_names(name, given, read)
+    return _open(name, configuration.merged(name, given, read), headers)
+
+
+@checked_call
+def write_table(
+    identifier: str,
+    data: Any,
+    mode: Literal["error", "append", "overwrite", "ignore"] = "error",
+    *,
+    catalog: Catalog | None = None,
+    catalogs: Mapping[str, Mapping[str, object]] | None = None,
+    **created: Any,
+) -> Table:
+    """Writes rows to a table by its name, and creates the table if it does not exist.
+
+    Args:
+        identifier: The catalog, the namespace and the table, as for `frazil.load_table`: `prod.db.events`. With
+            `catalog`, the namespace and the table.
+        data: The rows, as for `Table.append`.
+        mode: What to do if the table exists: raise `AlreadyExistsError`, `append` the rows, `overwrite` all of its
+            rows, or `ignore` the data.
+        catalog: The catalog, if it is not one of the configuration.
+        catalogs: Properties of catalogs, as for `frazil.load_table`.
+        **created: Arguments of `Catalog.create_table` for a new table: `partition_by`, `sort_by`, `properties` and
+            others.
+
+    Returns:
+        The table, at its new version.
+
+    Raises:
+        AlreadyExistsError: The table exists, and the mode is `error`.
+        InvalidInputError: No catalog of this name is known, or the rows do not fit the table.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.write_table("prod.db.events", rows, mode="append", partition_by="day(ts)")  # doctest: +SKIP
+    """
+    if mode not in ("error", "append", "overwrite", "ignore"):
+        raise InvalidInputError(f"mode can't be {mode!r}", hint="Use 'error', 'append', 'overwrite' or 'ignore'")
+    name = identifier
+    if catalog is None:
+        catalog, name = _catalog_of(identifier, catalogs)
+    rows = arguments.rows(data)
+    try:
+        return catalog.create_table(name, data=rows, **created)
+    except AlreadyExistsError:
+        if mode == "error":
+            raise
+    table = catalog.load_table(name)
+    if mode == "ignore":
+        return table
+    return table.append(rows) if mode == "append" else table.overwrite(rows)
 
 
 @checked_call
@@ -605,6 +861,12 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         >>> import frazil as fz
         >>> fz.load_table("prod.db.events")  # doctest: +SKIP
     """
+    catalog, name = _catalog_of(identifier, catalogs)
+    return catalog.load_table(name)
+
+
+def _catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
+    """The catalog of a full name, and the rest of the name."""
     given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
     read = configuration.configured()
     known = {*given, *configuration.known_catalogs(read)}
@@ -615,12 +877,17 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         first = identifier.partition(".")[0]
         raise InvalidInputError(
             "no catalog of this name is known",
-            {"identifier": identifier, "catalogs": ", ".join(sorted(known)) or "none"},
+            {
+                "identifier": identifier,
+                "catalogs": ", ".join(sorted(known)) or "none",
+                "configuration": configuration.source(),
+            },
             "Write catalog.namespace.table, and describe the catalog in .pyiceberg.yaml or by environment variables "
             f"(PYICEBERG_CATALOG__{first.upper()}__URI=…). Open a folder with frazil.open_table",
         )
     name, properties = given.get(named.lower(), (named, {}))
-    return _kept(name, tuple(sorted(configuration.merged(name, properties, read).items()))).load_table(rest)
+    configuration.check_names(name, properties, read)
+    return _kept(name, tuple(sorted(configuration.merged(name, properties, read).items()))), rest
 
 
 @lru_cache(maxsize=32)
@@ -663,8 +930,8 @@ def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]
 
 def _new_table(
     schema: Any,
-    partition_by: Sequence[str],
-    sort_by: Sequence[str],
+    partition_by: str | Term | Sequence[str | Term],
+    sort_by: str | Term | Sequence[str | Term],
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
@@ -676,16 +943,44 @@ def _new_table(
         known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
         raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
     return core_schema("schema", schema), {
-        "partition_by": list(_terms("partition_by", partition_by)),
-        "sort_by": list(_terms("sort_by", sort_by)),
-        "properties": arguments.texts(properties),
-        "location": None if location is None else os.fspath(location),
+        "partition_by": _terms("partition_by", partition_by),
+        "sort_by": _terms("sort_by", sort_by),
+        "properties": configuration.table_properties(arguments.texts(properties)),
+        "location": None if location is None else arguments.path("location", location),
         "identifier_fields": None if identifier_fields is None else list(arguments.columns(identifier_fields)),
         "format": format,
     }
 
 
-def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:
-    if isinstance(terms, str) or not all(isinstance(t, str) for t in terms):
-        raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {terms!r}")
-    return terms
+def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]:
+    """Partition fields or sort fields as texts. One that is alone needs no list."""
+    if isinstance(terms, (str, Term)):
+        terms = [terms]
+    if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
+        raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}")
+    for term in terms:
+        if not isinstance(term, (str, Term)):
+            raise InvalidInputError(
+                f"{argument}: a field must be a text such as 'day(ts)', not {arguments.shown(term)}",
+                hint="Write a column's name, or a term such as frazil.bucket(16, 'id')",
+            )
+    return [arguments.unicode(argument, str(term)) for term in terms]
+
+
+def _schema_of_rows(rows: Any) -> Any:
+    """The columns of the first rows of a table."""
+    if rows is None:
+        raise InvalidInputError("a new table needs columns", hint="Give schema=, or rows by data=")
+    from frazil import interop
+
+    return interop.schema_of_rows(rows)
+
+
+@contextmanager
+def _accepted(kind: type[FrazilError], accepted: bool) -> Iterator[None]:
+    """A block in which an error may be accepted."""
+    try:
+        yield
+    except kind:
+        if not accepted:
+            raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number, plain
 
 __all__ = ["Estimate"]
@@ -72,6 +73,11 @@ class Estimate(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The figures by name, and `certainty`."""
         return {**self._asdict(), "certainty": self.certainty}
+
+    def _repr_html_(self) -> str:
+        head, *rest = str(self).splitlines()
+        # Each line is a name and a figure, in columns.
+        return tables.page(head, tables.grid(("", ""), [(line[:17].strip(), line[17:]) for line in rest]))
 
     def __str__(self) -> str:
         manifests = [amount(self.data_manifests, "data manifest"), amount(self.delete_manifests, "delete manifest")]

@@ -9,16 +9,20 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from frazil import _core, arguments
 from frazil._core import Evolution, NewSortField, Position, SchemaOperation, SpecOperation
 from frazil.arguments.checked import checked
+from frazil.display import tables
+from frazil.display.steps import schema_step, sort_step, spec_step
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
+from frazil.requests.unfinished import Unfinished
 from frazil.schema import core_schema
 
 __all__ = ["UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"]
@@ -41,12 +45,24 @@ def planned_on(table: TableHandle) -> Callable[[Evolution], object]:
 class _Update:
     """Changes that wait to be submitted: committed to a table, or added to a transaction."""
 
+    _names: ClassVar[str]
+    """What it changes, for people."""
+
     def __init__(self, submit: Callable[[Evolution], object]) -> None:
         self._submit = submit
         self._done = False
+        self._unfinished = Unfinished(f"an update of {self._names}", "Call its commit(), or make it in a with block")
 
     def _change(self) -> Evolution:
         raise NotImplementedError
+
+    def _steps(self) -> Sequence[str]:
+        """The changes so far, as texts for people."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        steps = [tables.public(step) for step in self._steps()] or ["no changes"]
+        return f"{type(self).__name__}({'; '.join(steps)}; {'committed' if self._done else 'not committed'})"
 
     def commit(self) -> None:
         """Makes the changes in one commit. The table is then at its new version.
@@ -57,6 +73,8 @@ class _Update:
         """
         if self._done:
             raise InvalidInputError("this update was committed already", hint="Start another update")
+        # If this fails, the caller knows.
+        self._unfinished.end()
         self._submit(self._change())
         self._done = True
 
@@ -66,10 +84,12 @@ class _Update:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._unfinished.end()
         if kind is None and not self._done:
             self.commit()
 
 
+@answers()
 @checked
 class UpdateSchema(_Update):
     """Changes of a table's columns.
@@ -77,6 +97,8 @@ class UpdateSchema(_Update):
     Columns have the names they had before the update. Columns that the update adds can be named as well. Types are
     texts (`"long"`, `"decimal(9, 2)"`, `"list<string>"`, `"struct<a: int, b: string>"`) or pyarrow types.
     """
+
+    _names = "a schema"
 
     def __init__(
         self, submit: Callable[[Evolution], object], allow_incompatible_changes: bool, case_sensitive: bool
@@ -89,8 +111,12 @@ class UpdateSchema(_Update):
     def _change(self) -> Evolution:
         return evolution.update_schema(self._operations, self._case_sensitive, self._allow_incompatible)
 
+    def _steps(self) -> list[str]:
+        return [schema_step(operation) for operation in self._operations]
+
     def _do(self, operation: SchemaOperation) -> UpdateSchema:
-        self._operations.append(operation)
+        with self._unfinished:
+            self._operations.append(operation)
         return self
 
     def add_column(
@@ -202,9 +228,12 @@ class UpdateSchema(_Update):
         return self._do(SchemaOperation.Union(core_schema("new_schema", new_schema)))
 
 
+@answers()
 @checked
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""
+
+    _names = "a partition spec"
 
     def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
@@ -214,6 +243,14 @@ class UpdatePartitionSpec(_Update):
     def _change(self) -> Evolution:
         return evolution.update_spec(self._operations, self._case_sensitive)
 
+    def _steps(self) -> list[str]:
+        return [spec_step(operation) for operation in self._operations]
+
+    def _do(self, operation: SpecOperation) -> UpdatePartitionSpec:
+        with self._unfinished:
+            self._operations.append(operation)
+        return self
+
     def add_field(self, source: str, transform: Any = None, name: str | None = None) -> UpdatePartitionSpec:
         """Adds a partition field.
 
@@ -222,8 +259,7 @@ class UpdatePartitionSpec(_Update):
             transform: The transform, if `source` is only a column: `"day"`, `"bucket[16]"`.
             name: The field's name. By default `country`, `ts_day` or `id_bucket_16`, as in Java Iceberg.
         """
-        self._operations.append(SpecOperation.Add(source, _transform(transform), name))
-        return self
+        return self._do(SpecOperation.Add(source, _transform(transform), name))
 
     def add_identity(self, source: str) -> UpdatePartitionSpec:
         """Adds a partition field with a column's value itself."""
@@ -234,26 +270,30 @@ class UpdatePartitionSpec(_Update):
 
         In format version 1 a `void` field takes its place.
         """
-        self._operations.append(SpecOperation.Remove(field))
-        return self
+        return self._do(SpecOperation.Remove(field))
 
     def rename_field(self, name: str, new_name: str) -> UpdatePartitionSpec:
         """Renames a partition field."""
-        self._operations.append(SpecOperation.Rename(name, new_name))
-        return self
+        return self._do(SpecOperation.Rename(name, new_name))
 
 
 @checked
 class UpdateSortOrder(_Update):
     """A new sort order, with the most significant field first. Without fields, new files are not sorted."""
 
+    _names = "a sort order"
+
     def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
         self._fields: list[NewSortField] = []
+        self._texts: list[str] = []
         self._case_sensitive = case_sensitive
 
     def _change(self) -> Evolution:
         return evolution.update_sort_order(self._fields, self._case_sensitive)
+
+    def _steps(self) -> list[str]:
+        return self._texts
 
     def asc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
         """Sorts by a column or transform, smallest first.
@@ -282,7 +322,9 @@ class UpdateSortOrder(_Update):
             nulls_first = words.get(str(getattr(nulls, "value", nulls)).lower())
             if nulls_first is None:
                 raise InvalidInputError(f"nulls are 'first' or 'last', not {nulls!r}")
-        self._fields.append(NewSortField(source, _transform(transform), descending, nulls_first))
+        with self._unfinished:
+            self._fields.append(NewSortField(source, _transform(transform), descending, nulls_first))
+            self._texts.append(sort_step(source, transform, descending, nulls_first))
         return self
 
 

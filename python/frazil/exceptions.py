@@ -7,6 +7,7 @@ derive from a class of the standard library. So `except ValueError` catches a wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ __all__ = [
     "NotFoundError",
     "PermissionDeniedError",
     "StoreError",
+    "UncommittedWarning",
     "UnsupportedError",
 ]
 
@@ -49,7 +51,14 @@ class FrazilError(Exception):
         self.hint = None if hint is None else _core.public_text(hint, _LONGEST)
 
     def __str__(self) -> str:
-        return self._message if self.hint is None or self.hint in self._message else f"{self._message}. {self.hint}"
+        # Errors of the core have all of it in their message.
+        where = ", ".join(f"{key}: {value}" for key, value in self.context.items() if not self._says(value))
+        text = f"{self._message} ({where})" if where else self._message
+        return text if self.hint is None or self.hint in text else f"{text}. {self.hint}"
+
+    def _says(self, value: str) -> bool:
+        """Whether the message has a value, as a word of its own."""
+        return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", self._message) is not None
 
     def __reduce__(self) -> tuple[type[FrazilError], tuple[str, dict[str, str], str | None]]:
         return type(self), (self._message, self.context, self.hint)
@@ -113,6 +122,10 @@ class InternalError(FrazilError):
     """A bug: Frazil has broken one of its own invariants. Please report it."""
 
     kind = "internal"
+
+
+class UncommittedWarning(RuntimeWarning):
+    """A transaction, an update or the files of a writer were dropped without a commit, so the change is lost."""
 
 
 BY_KIND: dict[str, type[FrazilError]] = {

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import uuid
@@ -57,6 +58,7 @@ _RESERVED = frozenset(
 )
 
 
+@answers("filter")
 class Predicate:
     """A filter: a condition on each row, held as text.
 
@@ -110,6 +112,7 @@ def _combine(word: str, left: Predicate, right: object) -> Predicate:
     return Predicate(f"({left}) {word} ({right})")
 
 
+@answers()
 class Term:
     """A column, or a value computed from columns. It can be compared with values and with other terms.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from frazil import _core, arguments
 from frazil.arguments import At
 from frazil.arguments.checked import checked
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Inspect"]
 
 
+@answers("inspect")
 @checked
 class Inspect:
     """The metadata tables of a table: `table.inspect`.

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from frazil import arguments
 from frazil.arguments.checked import checked
 from frazil.capabilities import format_name, supports
+from frazil.display import tables
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.requests.handle import TableHandle
 from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
 
@@ -169,6 +171,7 @@ class PartitionStatistics(NamedTuple):
     size_bytes: int
 
 
+@answers("maintain")
 @checked
 class Maintain:
     """The maintenance of a table: `table.maintain`.
@@ -180,6 +183,10 @@ class Maintain:
 
     def __init__(self, table: TableHandle) -> None:
         self._table = table
+
+    def __repr__(self) -> str:
+        verbs = ", ".join(name for name in vars(type(self)) if not name.startswith("_"))
+        return f"Maintain({tables.public(self._table._core.location)!r}: {verbs})"
 
     def _check_executors(self, work: str, hint: str | None = None) -> None:
         """Refuses maintenance by Spark's executors if the table can't have it."""

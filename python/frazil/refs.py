@@ -11,7 +11,9 @@ from frazil import _core, arguments
 from frazil._core import Evolution, Retention
 from frazil.arguments import At
 from frazil.arguments.checked import checked
+from frazil.display import tables
 from frazil.exceptions import NotFoundError
+from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Ref", "RefChanges", "Refs"]
 
 
+@answers()
 class Ref(NamedTuple):
     """A branch or tag: a name for a snapshot.
 
@@ -40,6 +43,9 @@ class Ref(NamedTuple):
     max_snapshot_age_ms: int | None = None
     max_ref_age_ms: int | None = None
 
+    def __str__(self) -> str:
+        return f"{self.type} {tables.public(self.name)} -> {self.snapshot_id}"
+
 
 @checked
 class RefChanges:
@@ -51,6 +57,10 @@ class RefChanges:
 
     def __init__(self, submit: Callable[[Evolution], object]) -> None:
         self._submit = submit
+
+    def __repr__(self) -> str:
+        verbs = ", ".join(name for name in vars(RefChanges) if not name.startswith("_"))
+        return f"RefChanges({verbs})"
 
     def create_branch(
         self,
@@ -152,6 +162,7 @@ class RefChanges:
         return self
 
 
+@answers("refs")
 @checked
 class Refs(RefChanges, Mapping[str, Ref]):
     """A table's branches and tags by name, and the methods that change them.
@@ -184,7 +195,15 @@ class Refs(RefChanges, Mapping[str, Ref]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return f"Refs({list(self._all().values())!r})"
+        return f"Refs({', '.join(map(str, self._all().values()))})"
+
+    def _repr_html_(self) -> str:
+        header = ("name", "type", "snapshot", "kept snapshots", "their age, ms", "own age, ms")
+        rows = [
+            (r.name, r.type, r.snapshot_id, r.min_snapshots_to_keep, r.max_snapshot_age_ms, r.max_ref_age_ms)
+            for r in self._all().values()
+        ]
+        return tables.page("Branches and tags", tables.grid(header, rows))
 
 
 def _retention(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil import _core
+from frazil import _core, arguments
 from frazil.arguments.checked import checked
+from frazil.display import tables
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"]
 
 
+@answers()
 class Field(NamedTuple):
     """A column, or a member of a nested column.
 
@@ -38,6 +41,7 @@ class Field(NamedTuple):
         return f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}"
 
 
+@answers("schema")
 @checked
 class Schema:
     """A table's columns at one time.
@@ -97,6 +101,14 @@ class Schema:
             )
         return found
 
+    def __getitem__(self, name: str) -> Field:
+        """The field with a name, as `field(name)`."""
+        return self.field(arguments.text("the name of a field", name))
+
+    def __contains__(self, field: object) -> bool:
+        """Whether there is a field with this name, or this field."""
+        return _find(self.fields, field) is not None if isinstance(field, str) else field in self.fields
+
     def to_arrow(self) -> pa.Schema:
         """The schema as a pyarrow schema. Field ids are in the metadata `PARQUET:field_id`."""
         from frazil import interop
@@ -118,6 +130,10 @@ class Schema:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        rows = list(_html_rows(self.fields, 0))
+        return tables.page(f"Schema {self.id}", tables.grid(("id", "column", "type", "null", "comment"), rows))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._core == other._core
 
@@ -128,16 +144,44 @@ class Schema:
         return Schema.from_json, (self.to_json(),)
 
 
+def column_names(schema: Schema) -> dict[int, str]:
+    """The dotted names of all fields, by field id."""
+    found: dict[int, str] = {}
+
+    def collect(fields: tuple[Field, ...], prefix: str) -> None:
+        for field in fields:
+            found[field.id] = prefix + field.name
+            collect(field.children, f"{prefix}{field.name}.")
+
+    collect(schema.fields, "")
+    return found
+
+
 def core_schema(argument: str, source: Any) -> _core.Schema:
     """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
-        raise InvalidInputError(
-            f"{argument}: a '{type(source).__name__}' is not a schema",
-            hint="Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__",
-        )
+        raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
+    if type(source).__module__.startswith("polars."):
+        arguments.refuse_objects(source)
     return _core.Schema.from_arrow(source)
+
+
+def _way_to_schema(source: Any) -> str:
+    """What to give in place of something that is not a schema."""
+    package = type(source).__module__.partition(".")[0]
+    if hasattr(source, "__arrow_c_stream__"):
+        return "It has rows. To create a table with these rows, write create_table(name, data=rows)"
+    if package == "pyiceberg" and hasattr(source, "as_arrow"):
+        return "Give schema.as_arrow()"
+    if package == "pyspark":
+        return "Give frazil.spark's types by a DataFrame: frame.toArrow().schema"
+    if isinstance(source, dict):
+        return "Write pyarrow.schema(source), with a pyarrow type for each name"
+    if isinstance(source, (list, tuple)):
+        return "Write pyarrow.schema([('id', pyarrow.int64()), …])"
+    return "Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__"
 
 
 def _find(fields: tuple[Field, ...], name: str) -> Field | None:
@@ -155,6 +199,23 @@ def _field(found: _core.Field) -> Field:
     return Field(found.id, found.name, found.type, found.required, found.doc, children)
 
 
+def _html_rows(fields: tuple[Field, ...], depth: int) -> Iterator[tuple[object, ...]]:
+    """A row for each field. Members of nested columns are below them, indented."""
+    for field in fields:
+        kind = field.type.partition("<")[0] if field.children else field.type
+        yield field.id, "\u2003" * depth + field.name, kind, "no" if field.required else "", field.doc
+        yield from _html_rows(field.children, depth + 1)
+
+
+def _term(transform: str, column: str | None, source_id: int) -> str:
+    """A transform of a column, as in `partition_by`: `day(ts)`, `bucket(16, id)`. `identity` is only the column."""
+    named = f"column {source_id}" if column is None else column
+    if transform == "identity":
+        return named
+    kind, _, width = transform.removesuffix("]").partition("[")
+    return f"{kind}({width}, {named})" if width else f"{kind}({named})"
+
+
 class PartitionField(NamedTuple):
     """One field of a partition spec.
 
@@ -163,14 +224,20 @@ class PartitionField(NamedTuple):
         transform: How the column's value becomes the partition value: `identity`, `day`, `bucket[16]`, …
         source_id: The field id of the column.
         field_id: Its own id, 1000 or above.
+        column: The name of the column, with dots into structs. It is None if the schema no longer has it.
     """
 
     name: str
     transform: str
     source_id: int
     field_id: int
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_term(self.transform, self.column, self.source_id)}"
 
 
+@answers("partition_spec")
 class PartitionSpec(NamedTuple):
     """How rows are grouped into files.
 
@@ -183,7 +250,15 @@ class PartitionSpec(NamedTuple):
     fields: tuple[PartitionField, ...]
 
     def __str__(self) -> str:
-        return "[" + ", ".join(f"{f.name}: {f.transform}({f.source_id})" for f in self.fields) + "]"
+        return f"[{', '.join(map(str, self.fields))}]"
+
+    def __repr__(self) -> str:
+        return f"PartitionSpec(id={self.id}, {self})"
+
+    def _repr_html_(self) -> str:
+        rows = [(f.name, _term(f.transform, f.column, f.source_id), f.field_id) for f in self.fields]
+        shown = tables.grid(("field", "of", "id"), rows) or "<div>unpartitioned</div>"
+        return tables.page(f"Partition spec {self.id}", shown)
 
 
 class SortField(NamedTuple):
@@ -194,14 +269,21 @@ class SortField(NamedTuple):
         transform: The transform that is applied to its values before sorting.
         descending: Whether the largest values come first.
         nulls_first: Whether nulls come before values.
+        column: The name of the column, with dots into structs. It is None if the schema no longer has it.
     """
 
     source_id: int
     transform: str
     descending: bool
     nulls_first: bool
+    column: str | None = None
+
+    def __str__(self) -> str:
+        term = _term(self.transform, self.column, self.source_id)
+        return f"{term} {'desc' if self.descending else 'asc'} nulls {'first' if self.nulls_first else 'last'}"
 
 
+@answers("sort_order")
 class SortOrder(NamedTuple):
     """How rows are sorted within files.
 
@@ -214,8 +296,11 @@ class SortOrder(NamedTuple):
     fields: tuple[SortField, ...]
 
     def __str__(self) -> str:
-        def one(f: SortField) -> str:
-            direction = "desc" if f.descending else "asc"
-            return f"{f.transform}({f.source_id}) {direction} nulls {'first' if f.nulls_first else 'last'}"
+        return f"[{', '.join(map(str, self.fields))}]"
 
-        return "[" + ", ".join(map(one, self.fields)) + "]"
+    def __repr__(self) -> str:
+        return f"SortOrder(id={self.id}, {self})"
+
+    def _repr_html_(self) -> str:
+        shown = tables.grid(("by",), [(field,) for field in self.fields]) or "<div>unsorted</div>"
+        return tables.page(f"Sort order {self.id}", shown)

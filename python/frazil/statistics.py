@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from frazil.display import tables
 from frazil.display.figures import amount, plain
 
 __all__ = ["ColumnStatistics", "Fact", "Statistics"]
@@ -71,19 +72,32 @@ class Statistics:
         }
         return {"row_count": self.row_count._asdict(), "files": self.files, "columns": columns}
 
-    def __str__(self) -> str:
-        header = ("column", "min", "max", "nulls", "NaNs")
-        rows = [header]
+    def _head(self) -> str:
+        return f"{_shown(self.row_count, '≤')} rows in {amount(self.files, 'file')}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """A row for each column, as texts."""
+        rows: list[tuple[str, ...]] = []
         for c in self.columns.values():
             nans = _shown(c.nan_count, "≤") if c.type in ("float", "double") else ""
             rows.append((plain(c.name), _shown(c.min, "≥"), _shown(c.max, "≤"), _shown(c.null_count, "≤"), nans))
-        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-        lines = [f"{_shown(self.row_count, '≤')} rows in {amount(self.files, 'file')}", ""]
+        return rows
+
+    def _repr_html_(self) -> str:
+        return tables.page(self._head(), tables.grid(_HEADER, self._rows()))
+
+    def __str__(self) -> str:
+        rows = [_HEADER, *self._rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
+        lines = [self._head(), ""]
         for row in rows:
             lines.append("  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
         return "\n".join(lines if self.columns else lines[:1])
 
     __repr__ = __str__
+
+
+_HEADER = ("column", "min", "max", "nulls", "NaNs")
 
 
 def _column(facts: dict[str, Any]) -> ColumnStatistics:

@@ -5,29 +5,39 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments, foreign
-from frazil.arguments import At
+from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked, checked_call
+from frazil.display import tables
+from frazil.display.commits import changed, rows_of
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
+from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
 from frazil.foreign import CredentialProvider
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
+from frazil.names import Items, answers
 from frazil.refs import Refs
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
 from frazil.requests.rows import RowChange
+from frazil.requests.unfinished import WrittenFiles
+from frazil.results import LastCommit, last_commit
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
-from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder, column_names
 from frazil.transaction import Transaction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
 
+@answers("snapshot")
 class Snapshot(NamedTuple):
     """The table's content after one commit.
 
@@ -49,7 +59,18 @@ class Snapshot(NamedTuple):
     summary: dict[str, str]
     schema_id: int | None
 
+    def __repr__(self) -> str:
+        parts = [str(self.id), f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC", self.operation, *changed(self.summary)]
+        return f"Snapshot({', '.join(tables.public(part) for part in parts if part)})"
 
+    def _repr_html_(self) -> str:
+        facts = [("time", f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC"), ("operation", self.operation)]
+        facts += [("parent", str(self.parent_id or "")), ("schema", str(self.schema_id))]
+        summary = tables.public_options(self.summary).items()
+        return tables.page(f"Snapshot {self.id}", tables.grid(("", ""), facts), tables.grid(("summary", ""), summary))
+
+
+@answers()
 @checked
 class Table(TableHandle, RowChanges):
     """A table, at the version that was read last.
@@ -59,8 +80,35 @@ class Table(TableHandle, RowChanges):
     process then opens the same version.
     """
 
-    def __init__(self, core: _core.Table) -> None:
+    def __init__(self, core: _core.Table, name: str | None = None) -> None:
+        if not isinstance(core, _core.Table):
+            raise InvalidInputError(
+                f"a Table is not made from {arguments.shown(core)}",
+                hint="Call frazil.open_table(path), or frazil.load_table('catalog.namespace.table')",
+            )
         self._core = core
+        # The versions before and after the last commit of rows.
+        self._made: tuple[_core.Table, _core.Table] | None = None
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The table's name in its catalog: `db.events`. A table that was opened by its location has its folder's name.
+
+        Another process that gets the table may know only the folder's name, if the catalog is a folder.
+        """
+        return self._core.name or self._name or self.location.rstrip("/").rpartition("/")[2]
+
+    @property
+    def last_commit(self) -> LastCommit:
+        """What the last commit through this object did: rows and files that it added, changed and removed.
+
+            table.upsert(rows, on="id").last_commit.rows_updated
+
+        `refresh()` forgets it, if it reads another version.
+        """
+        before = self._made[0] if self._made is not None and self._made[1] is self._core else None
+        return last_commit(self._core, before)
 
     @property
     def format(self) -> str:
@@ -110,13 +158,16 @@ class Table(TableHandle, RowChanges):
     def partition_spec(self) -> PartitionSpec:
         """The partition spec for new files."""
         id_, fields = self._core.partition_spec()
-        return PartitionSpec(id_, tuple(PartitionField(*f) for f in fields))
+        names = column_names(self.schema) if fields else {}
+        # The third member is the id of the column.
+        return PartitionSpec(id_, tuple(PartitionField(*f, names.get(f[2])) for f in fields))
 
     @property
     def sort_order(self) -> SortOrder:
         """The sort order for new files."""
         id_, fields = self._core.sort_order()
-        return SortOrder(id_, tuple(SortField(*f) for f in fields))
+        names = column_names(self.schema) if fields else {}
+        return SortOrder(id_, tuple(SortField(*f, names.get(f[0])) for f in fields))
 
     @property
     def properties(self) -> dict[str, str]:
@@ -132,7 +183,11 @@ class Table(TableHandle, RowChanges):
     @property
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that the table still has, oldest first."""
-        return [_snapshot(s) for s in self._core.snapshots()]
+        return Items([_snapshot(s) for s in self._core.snapshots()], "snapshots")
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot with an id. It is None if the table does not have it, or no longer."""
+        return next((_snapshot(s) for s in self._core.snapshots() if s.id == snapshot_id), None)
 
     @property
     def refs(self) -> Refs:
@@ -162,6 +217,7 @@ class Table(TableHandle, RowChanges):
         since: At | None = None,
         options: Mapping[str, object] | None = None,
         max_plan_bytes: int | None = None,
+        limit: int | None = None,
     ) -> Scan:
         """Describes what to read. Planning and reading start when you ask the scan for tasks or rows.
 
@@ -181,6 +237,7 @@ class Table(TableHandle, RowChanges):
             max_plan_bytes: The most bytes of manifests that planning may read; None for no limit. Planning that would
                 read more raises `InvalidInputError` before it opens a manifest (see `Scan.estimate`). In `changes`, the
                 error comes before the first manifest of the commit that would exceed the limit.
+            limit: The most rows to read, as for `Scan.limit`.
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong, or `at` does not descend from `since`.
@@ -189,11 +246,16 @@ class Table(TableHandle, RowChanges):
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
-            columns=None if select is None else arguments.columns(select),
+            columns=None if select is None else arguments.selection(select),
             at=arguments.version(at),
             since=arguments.version(since, "since"),
             options=_read_options(options, max_plan_bytes),
+            rows=None if limit is None else arguments.count("limit", limit),
         )
+
+    def head(self, rows: int = 5) -> pa.Table:
+        """A few rows as a pyarrow table, as `scan(limit=rows)` reads them."""
+        return self.scan(limit=rows).to_arrow()
 
     def changes(
         self,
@@ -228,7 +290,7 @@ class Table(TableHandle, RowChanges):
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
-            columns=None if select is None else arguments.columns(select),
+            columns=None if select is None else arguments.selection(select),
             at=arguments.version(at),
             since=arguments.version(since, "since"),
             changes=True,
@@ -245,8 +307,9 @@ class Table(TableHandle, RowChanges):
         """Adds rows in one commit. Returns the table, now at its new version.
 
         Args:
-            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …), or a pandas data frame. Columns are
-                matched by name.
+            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, a scan, …), or a pandas data frame. It
+                can also be a lazy frame of polars, a dataset or scanner of pyarrow, or a list or generator of batches,
+                tables or data frames with the same columns. Columns are matched by name.
             branch: The branch to append to; None is `main`. A new branch starts at the current snapshot.
             snapshot_properties: Properties to add to the snapshot's summary. If the table's property
                 `write.wap.enabled` is true, `wap.id` only stages the snapshot, and `cherry_pick` publishes it.
@@ -260,10 +323,10 @@ class Table(TableHandle, RowChanges):
         """
         properties = arguments.texts(snapshot_properties)
         order = arguments.order(sort_by)
-        self._core = self._core.append(
-            arguments.rows(data), branch=branch, snapshot_properties=properties, sort_by=order
+        rows = arguments.rows(data)
+        return self._moved(
+            self._core.append(rows, branch=branch, snapshot_properties=properties, sort_by=order),
         )
-        return self
 
     def add_files(
         self,
@@ -290,13 +353,12 @@ class Table(TableHandle, RowChanges):
                 of another table, or rows of several partitions.
             NotFoundError: A file does not exist.
         """
-        self._core = self._core.add_files(
-            arguments.paths(paths),
-            check_duplicate_files,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
-        )
-        return self
+        given, properties = arguments.paths(paths), arguments.texts(snapshot_properties)
+        try:
+            core = self._core.add_files(given, check_duplicate_files, branch=branch, snapshot_properties=properties)
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
+        return self._moved(core)
 
     def transaction(self, branch: str | None = None) -> Transaction:
         """Starts a group of changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
@@ -319,7 +381,11 @@ class Table(TableHandle, RowChanges):
             InvalidInputError: The snapshot is published already, or can't be published on top of other commits.
             CommitConflictError: The partitions that it replaces have changed.
         """
-        self._core = self._core.cherry_pick(snapshot_id)
+        return self._moved(self._core.cherry_pick(snapshot_id))
+
+    def _moved(self, core: _core.Table) -> Table:
+        """Moves to the version that a commit made."""
+        self._made, self._core = (self._core, core), core
         return self
 
     def _change_rows(
@@ -331,7 +397,7 @@ class Table(TableHandle, RowChanges):
     ) -> None:
         rows = None if data is None else arguments.rows(data)
         properties = arguments.texts(snapshot_properties)
-        self._core = row_requests.commit(self._core, change, rows, branch, properties)
+        self._moved(row_requests.commit(self._core, change, rows, branch, properties))
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Changes columns in one commit: add, drop, rename, move, widen and others.
@@ -371,6 +437,7 @@ class Table(TableHandle, RowChanges):
             **more: More properties as keyword arguments, if their names are Python identifiers.
         """
         given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        configuration.table_properties(given)
         return evolution.commit(self, evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Table:
@@ -459,8 +526,7 @@ class Table(TableHandle, RowChanges):
             CommitConflictError: Rows were deleted by position, and their data file was removed. In format version 3:
                 another commit deleted rows of the same file.
         """
-        self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
-        return self
+        return self._moved(self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch))
 
     def commit_overwrite(
         self,
@@ -492,10 +558,8 @@ class Table(TableHandle, RowChanges):
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
         change = row_requests.replaced_by_messages(where, partitions)
-        self._core = row_requests.commit_overwrite(
-            self._core, change, list(messages), arguments.texts(snapshot_properties), branch
-        )
-        return self
+        properties = arguments.texts(snapshot_properties)
+        return self._moved(row_requests.commit_overwrite(self._core, change, list(messages), properties, branch))
 
     def _check_overwrite(self, where: str | Predicate | None = None, partitions: bool = False) -> None:
         """Raises the errors of `commit_overwrite` that do not depend on its messages."""
@@ -531,7 +595,7 @@ class Table(TableHandle, RowChanges):
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
-        self._core = self._core.commit_rewrite(
+        core = self._core.commit_rewrite(
             [file for file in files if isinstance(file, _core.DataFile)],
             [file for file in files if isinstance(file, _core.DeleteFile)],
             list(messages),
@@ -539,7 +603,7 @@ class Table(TableHandle, RowChanges):
             branch,
             arguments.texts(snapshot_properties),
         )
-        return self
+        return self._moved(core)
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
         """Deletes the files of writers whose job was given up. Never call it for messages that may still be committed.
@@ -560,8 +624,27 @@ class Table(TableHandle, RowChanges):
 
     def __repr__(self) -> str:
         snapshot = self.snapshot
-        at = "empty" if snapshot is None else f"snapshot {snapshot.id}"
-        return f"Table({self.location!r}, {self.format} v{self.format_version}, {at})"
+        parts = [tables.public(self.name), repr(tables.public(self.location)), f"{self.format} v{self.format_version}"]
+        parts.append("empty" if snapshot is None else f"snapshot {snapshot.id}")
+        parts += [] if snapshot is None else rows_of(snapshot.summary)
+        names = self.schema.names
+        shown = names[:_MOST_NAMES] + ([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])
+        return f"Table({', '.join(parts)}, columns {tables.public(', '.join(shown))})"
+
+    def _repr_html_(self) -> str:
+        snapshot = self.snapshot
+        facts = [("name", self.name), ("location", self.location), ("format", f"{self.format} v{self.format_version}")]
+        facts.append(("partitions", str(self.partition_spec)))
+        facts += [("order", str(self.sort_order))] if self.sort_order.fields else []
+        if snapshot is None:
+            facts.append(("snapshot", "the table is empty"))
+        else:
+            facts.append(
+                ("snapshot", f"{snapshot.id}, {snapshot.operation}, {snapshot.timestamp:%Y-%m-%d %H:%M:%S} UTC")
+            )
+            facts += [("rows", text) for text in rows_of(snapshot.summary)]
+        properties = tables.grid(("property", ""), tables.public_options(self.properties).items())
+        return tables.page("Table", tables.grid(("", ""), facts), self.schema._repr_html_(), properties)
 
     def __reduce__(self) -> tuple[type[Table], tuple[_core.Table]]:
         return Table, (self._core,)
@@ -594,7 +677,7 @@ class Writer:
         Args:
             data: As for `Table.append`.
         """
-        return self._core.write(arguments.rows(data), self._task, False, self._overwrite, self._sort_by)
+        return _watched(self._core.write(arguments.rows(data), self._task, False, self._overwrite, self._sort_by))
 
     def rewrite(self, data: Any) -> _core.CommitMessage:
         """Writes rows that were read from the table, for `Table.commit_rewrite`.
@@ -603,7 +686,7 @@ class Writer:
             data: As for `Table.append`. In format version 3 it needs the columns `_row_id` and
                 `_last_updated_sequence_number`, so that rows keep their identity.
         """
-        return self._core.write(arguments.rows(data), self._task, True, False, self._sort_by)
+        return _watched(self._core.write(arguments.rows(data), self._task, True, False, self._sort_by))
 
     def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
@@ -633,8 +716,16 @@ class Writer:
         """
         return self._delta(row_requests.delete_positions(), data)
 
+    def __repr__(self) -> str:
+        parts = [repr(tables.public(self._core.location)), f"task {self._task}"]
+        parts += [] if self._branch is None else [f"branch {tables.public(self._branch)}"]
+        parts += [] if self._sort_by is None else [f"sorted by {tables.public(', '.join(self._sort_by) or 'nothing')}"]
+        parts += ["for commit_overwrite"] if self._overwrite else []
+        return f"Writer({', '.join(parts)})"
+
     def _delta(self, change: RowChange, data: Any) -> _core.CommitMessage:
-        return row_requests.write_delta(self._core, change, arguments.rows(data), self._branch, self._task)
+        rows = arguments.rows(data)
+        return _watched(row_requests.write_delta(self._core, change, rows, self._branch, self._task))
 
     def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None, bool]]:
         return Writer, (self._core, self._task, self._branch, self._sort_by, self._overwrite)
@@ -675,7 +766,17 @@ def open_table(
         >>> fz.open_table("/warehouse/db/events")  # doctest: +SKIP
     """
     options = {**arguments.texts(storage_options), **foreign.options(credential_provider, filesystem)}
-    return Table(_core.Table.open(os.fspath(location), options, moved))
+    return Table(_core.Table.open(arguments.path("location", location), options, moved))
+
+
+def _watched(message: _core.CommitMessage) -> _core.CommitMessage:
+    """The message. If it is dropped before it was committed, given up or sent elsewhere, a warning says so."""
+    if message.files or message.delete_files:
+        message.watch(WrittenFiles())
+    return message
+
+
+_MOST_NAMES = 12
 
 
 def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | None) -> dict[str, str]:

@@ -9,16 +9,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import _core, arguments
-from frazil.arguments import At
+from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked
+from frazil.display import tables
+from frazil.display.figures import amount
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.names import answers
 from frazil.refs import RefChanges
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.evolution import Evolution
 from frazil.requests.rows import RowChange
+from frazil.requests.unfinished import Unfinished
 from frazil.row_changes import RowChanges
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ class DryRun(NamedTuple):
     metadata_bytes: int
 
 
+@answers()
 @checked
 class Transaction(RowChanges):
     """Changes that are committed together. The table's next version has all of them or none.
@@ -72,12 +77,23 @@ class Transaction(RowChanges):
     def __init__(self, table: Table, branch: str | None = None) -> None:
         self._table = table
         self._core = _core.Transaction.begin(table._core, branch)
+        self._begin()
+
+    def _begin(self, unfinished: Unfinished | None = None) -> None:
+        self._unfinished = unfinished or Unfinished("a transaction", "Call its commit(), or make it in a with block")
+        self._changes = 0
+
+    def _step(self) -> Unfinished:
+        """What one change is made in."""
+        self._changes += 1
+        return self._unfinished
 
     @classmethod
     def _of(cls, table: Table, core: _core.Transaction) -> Transaction:
         """A transaction that has begun."""
         made = cls.__new__(cls)
         made._table, made._core = table, core
+        made._begin()
         return made
 
     def append(
@@ -93,7 +109,8 @@ class Transaction(RowChanges):
             snapshot_properties: Properties to add to the snapshot's summary.
             sort_by: As for `Table.append`.
         """
-        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties), arguments.order(sort_by))
+        with self._step():
+            self._core.append(arguments.rows(data), arguments.texts(snapshot_properties), arguments.order(sort_by))
         return self
 
     def _change_rows(
@@ -107,8 +124,9 @@ class Transaction(RowChanges):
             raise InvalidInputError(
                 "a transaction can only change one branch", hint=f"Start it with table.transaction(branch={branch!r})"
             )
-        rows = None if data is None else arguments.rows(data)
-        row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
+        with self._step():
+            rows = None if data is None else arguments.rows(data)
+            row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
 
     def delete_files(self, where: str | Predicate) -> Transaction:
         """Removes the data files in which every row matches. Returns the transaction. No file is read or rewritten.
@@ -119,7 +137,8 @@ class Transaction(RowChanges):
         Args:
             where: A filter, as text or as an expression.
         """
-        self._core.delete_files(arguments.filter_text(where))
+        with self._step():
+            self._core.delete_files(arguments.filter_text(where))
         return self
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
@@ -144,7 +163,12 @@ class Transaction(RowChanges):
 
         If the transaction is given up, the files stay where they are.
         """
-        self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
+        given = arguments.paths(paths)
+        try:
+            with self._step():
+                self._core.add_files(given, check_duplicate_files, arguments.texts(snapshot_properties))
+        except NotFoundError as error:
+            raise arguments.no_file(error, given) from None
         return self
 
     @property
@@ -175,6 +199,7 @@ class Transaction(RowChanges):
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties. Returns the transaction."""
         given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        configuration.table_properties(given)
         return self._evolve(evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Transaction:
@@ -182,12 +207,14 @@ class Transaction(RowChanges):
         return self._evolve(evolution.remove_properties(arguments.columns(names)))
 
     def _evolve(self, change: Evolution) -> Transaction:
-        evolution.add_to_transaction(self._core, change)
+        with self._step():
+            evolution.add_to_transaction(self._core, change)
         return self
 
     def cherry_pick(self, snapshot_id: int) -> Transaction:
         """Publishes the changes of a snapshot on `main`. Returns the transaction. See `Table.cherry_pick`."""
-        self._core.cherry_pick(snapshot_id)
+        with self._step():
+            self._core.cherry_pick(snapshot_id)
         return self
 
     def dry_run(self) -> DryRun:
@@ -215,11 +242,13 @@ class Transaction(RowChanges):
             CommitConflictError: Another commit changed what this one relies on. Nothing was committed.
             CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
-        self._table._core = self._core.commit()
-        return self._table
+        # If this fails, the caller knows.
+        self._unfinished.end()
+        return self._table._moved(self._core.commit())
 
     def abort(self) -> None:
         """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
+        self._unfinished.end()
         self._core.abort()
 
     def __enter__(self) -> Transaction:
@@ -234,6 +263,13 @@ class Transaction(RowChanges):
             self.abort()
         elif not self._core.ended():
             self.commit()
+
+    def __repr__(self) -> str:
+        state = "ended" if self._core.ended() else "not committed"
+        return f"Transaction({tables.public(self._location())!r}, {amount(self._changes, 'change')}, {state})"
+
+    def _location(self) -> str:
+        return self._table.location
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(

@@ -35,6 +35,11 @@ pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// Here and below: errors of the register's storage; `CorruptTable` for a table without a metadata file.
     fn location(&self, table: &TableIdent) -> Result<Option<String>>;
 
+    /// Names of other catalogs in the same storage that have a table of this name.
+    fn others_with(&self, _table: &TableIdent) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Checks that the register can be reached, and creates it if necessary.
     fn prepare(&self) -> Result<()>;
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{Error, Result};
-use crate::format::task::{DataFile, FileFormat, ScanTask};
+use crate::format::task::{DataFile, FileFormat, ScanTask, Split};
 use crate::parallel::check_cancelled;
 
 /// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
@@ -99,6 +99,44 @@ impl Piece for ScanTask {
     fn is_of_same_file(&self, other: &ScanTask) -> bool {
         self.data_file.path == other.data_file.path
     }
+}
+
+impl Split {
+    /// The bytes of the data that its tasks read. Deletes are not included.
+    pub fn size_bytes(&self) -> i64 {
+        sum(&self.tasks, |task| task.length)
+    }
+
+    /// The rows in the files of its tasks, before the filter and before deletes and merging.
+    ///
+    /// Nothing records the rows of a part of a file. They are in proportion to its bytes.
+    pub fn row_count(&self) -> i64 {
+        sum(&self.tasks, rows)
+    }
+
+    /// The tasks of splits of one scan in one split. `None` without splits.
+    pub fn joined(splits: &[&Split]) -> Option<Split> {
+        let context = splits.first()?.context.clone();
+        let tasks = splits.iter().flat_map(|split| split.tasks.iter().cloned()).collect();
+        Some(Split { context, tasks: merge_adjacent(tasks) })
+    }
+}
+
+/// The sum of a figure over tasks and the files that are merged with them.
+fn sum(tasks: &[ScanTask], figure: fn(&ScanTask) -> i64) -> i64 {
+    let of_task = |task: &ScanTask| match &task.merge {
+        Some(section) => section.runs.iter().flatten().map(figure).fold(0, i64::saturating_add),
+        None => figure(task),
+    };
+    tasks.iter().map(of_task).fold(0, i64::saturating_add)
+}
+
+fn rows(task: &ScanTask) -> i64 {
+    let file = &task.data_file;
+    let first = file.split_offsets.as_deref().filter(|offsets| valid_offsets(offsets, file.size_bytes));
+    let bytes = i128::from(file.size_bytes - first.map_or(0, |offsets| offsets[0])).max(1);
+    let rows = (i128::from(file.record_count) * i128::from(task.length) + bytes / 2) / bytes;
+    i64::try_from(rows).unwrap_or(i64::MAX).clamp(0, file.record_count.max(0))
 }
 
 /// Cuts and packs tasks, keeping their order as far as packing allows.

@@ -2,8 +2,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::expr::BoundPredicate;
-use crate::format::task::{FileContent, Partition};
+use crate::format::task::{FileContent, Partition, ReadContext};
 use crate::parallel::Cancellation;
+use crate::store::Location;
+use crate::types::Schema;
 
 fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
     let file = DataFile {
@@ -26,6 +28,23 @@ fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
         change: None,
         merge: None,
     }
+}
+
+fn context() -> Arc<ReadContext> {
+    let schema = Arc::new(Schema::new(0, vec![], vec![]));
+    Arc::new(ReadContext {
+        projection: schema.clone(),
+        schema,
+        dropped: vec![].into(),
+        change_filter: Arc::new(BoundPredicate::True),
+        snapshot_id: None,
+        location: Location::recorded(),
+        storage_options: BTreeMap::new(),
+        name_mapping: None,
+        keep_deleted: false,
+        batch_rows: 1,
+        buckets: None,
+    })
 }
 
 fn plan(size: i64, lookback: usize, cost: i64) -> SplitPlan {
@@ -55,6 +74,28 @@ fn a_size_that_no_file_has_is_cut_into_larger_pieces() {
     let pieces: Vec<_> = groups.iter().flatten().collect();
     assert!(pieces.len() as i64 <= MOST_PIECES + 1);
     assert_eq!(pieces.iter().map(|t| t.length).sum::<i64>(), i64::MAX);
+}
+
+#[test]
+fn splits_are_joined_and_know_their_rows() {
+    let file = |name, rows| {
+        let mut task = task(name, 104, Some(vec![4, 54]));
+        Arc::make_mut(&mut task.data_file).record_count = rows;
+        task
+    };
+    let context = context();
+    let packed = pack(vec![file("a", 10), file("b", 7)], &plan(50, 10, 0)).unwrap();
+    let splits: Vec<_> = packed.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect();
+    // Each file has two halves. Nobody knows how many of 7 rows are in which half.
+    assert_eq!(splits.iter().map(Split::row_count).collect::<Vec<_>>(), [5, 5, 4, 4]);
+    assert_eq!(splits.iter().map(Split::size_bytes).collect::<Vec<_>>(), [50, 50, 50, 50]);
+    let all = Split::joined(&splits.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(shape(std::slice::from_ref(&all.tasks)), [[("a", 4, 100), ("b", 4, 100)]]);
+    assert_eq!((all.row_count(), all.size_bytes()), (17, 200));
+    assert_eq!(Split::joined(&[]), None);
+    // A whole file, also as `plan_files` gives it: from its first byte.
+    let whole = Split { context, tasks: vec![file("a", 10)] };
+    assert_eq!((whole.row_count(), whole.size_bytes()), (10, 104));
 }
 
 #[test]

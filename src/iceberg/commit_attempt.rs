@@ -84,9 +84,13 @@ impl<'a> ChangeAttempt<'a> {
         with_snapshots.map(|(ids, version)| ids.iter().any(|id| version.metadata.snapshot_by_id(*id).is_some()))
     }
 
-    /// The tables at these versions.
+    /// The tables at these versions, which say what the last publication added.
     fn at(&self, versions: Vec<TableVersion>) -> Result<Vec<IcebergTable>> {
-        self.tables.iter().zip(versions).map(|(t, v)| t.table.at(v.metadata, v.found)).collect()
+        let made = self.tables.iter().zip(versions).enumerate().map(|(number, (t, v))| {
+            let table = t.table.at(v.metadata, v.found)?;
+            Ok(table.made_by(self.sent.get(number).cloned().unwrap_or_default()))
+        });
+        made.collect()
     }
 
     /// Whether some tables have the new snapshots of the last publication, and others have not.

@@ -79,6 +79,8 @@ pub(crate) struct IcebergTableInner {
     pub(in crate::iceberg) moved: bool,
     /// Which snapshots `metadata` has.
     pub(in crate::iceberg) history: KnownSnapshots,
+    /// The snapshots that the commit added by which this version was made here.
+    pub(in crate::iceberg) committed: Vec<i64>,
 }
 
 impl IcebergTable {
@@ -141,6 +143,15 @@ impl IcebergTable {
         self.with_version(metadata, found, KnownSnapshots::OfRefs(OnceLock::new()))
     }
 
+    /// The table, which says that a commit added these snapshots.
+    pub(in crate::iceberg) fn made_by(mut self, committed: Vec<i64>) -> IcebergTable {
+        // Nobody else has the new table yet.
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.committed = committed;
+        }
+        self
+    }
+
     fn with_version(
         &self,
         metadata: Arc<TableMetadata>,
@@ -176,6 +187,7 @@ impl IcebergTable {
             metadata,
             moved,
             history,
+            committed: Vec::new(),
         };
         Ok(IcebergTable { inner: Arc::new(inner) })
     }

@@ -67,6 +67,14 @@ impl seam::Table for IcebergTable {
         self.inner.versions.labels()
     }
 
+    fn name(&self) -> Option<String> {
+        self.inner.versions.catalog().map(|kept| kept.ident.to_string())
+    }
+
+    fn committed(&self) -> Option<&[i64]> {
+        Some(&self.inner.committed)
+    }
+
     fn uuid(&self) -> &str {
         IcebergTable::uuid(self)
     }

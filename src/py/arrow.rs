@@ -26,6 +26,7 @@ use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
 use super::lock::lock;
 use super::signals::Watch;
+use crate::data::arrow::type_names::type_name;
 use crate::error::{Error, Result};
 use crate::rows::stream;
 
@@ -322,6 +323,13 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     run(py, || Ok(Box::new(Imported::new(stream)?) as Reader))
 }
 
+/// The error for a stream of single values, not of rows.
+fn one_column(schema: &FFI_ArrowSchema) -> Error {
+    let of = DataType::try_from(schema).map_or(String::new(), |ty| format!(" of type {}", type_name(&ty)));
+    Error::invalid(format!("the data is one column{of}, not rows"))
+        .hint("Give its column a name: pyarrow.table({'name': pyarrow.chunked_array(data)})")
+}
+
 /// A stream of another library. Arrow's own reader is not used: it panics at sliced structs in structs (see [`cut`]).
 struct Imported {
     stream: FFI_ArrowArrayStream,
@@ -338,6 +346,7 @@ impl Imported {
         #[expect(unsafe_code, reason = "Arrow's C interface passes pointers")]
         let code = unsafe { get_schema(&mut stream, &mut schema) };
         let schema = match code {
+            0 if !schema.format().starts_with("+s") => return Err(one_column(&schema)),
             0 => ArrowSchema::try_from(&schema).map_err(from_arrow)?,
             _ => return Err(from_arrow(failure(&mut stream, code))),
         };

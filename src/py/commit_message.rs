@@ -1,11 +1,12 @@
 //! Messages of writers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::call::{run, run_attached};
+use super::lock::lock;
 use super::pickle::{Pickled, json_text, pickle_as_json};
 use super::task::{PyDataFile, PyDeleteFile};
 use crate::format::task;
@@ -15,11 +16,40 @@ use crate::format::wire::task::{message_from_json, message_to_json};
 #[pyclass(name = "CommitMessage", frozen, module = "frazil._core")]
 pub(super) struct PyCommitMessage {
     pub(super) inner: Arc<task::CommitMessage>,
+    /// Called if the message is dropped before anybody used it.
+    forgotten: Mutex<Option<Py<PyAny>>>,
+}
+
+impl PyCommitMessage {
+    fn new(inner: task::CommitMessage) -> PyCommitMessage {
+        PyCommitMessage { inner: Arc::new(inner), forgotten: Mutex::new(None) }
+    }
+
+    /// From now on it is not forgotten: it was committed, aborted or sent elsewhere.
+    fn used(&self) {
+        lock(&self.forgotten).take();
+    }
+}
+
+impl Drop for PyCommitMessage {
+    fn drop(&mut self) {
+        let Some(tell) = lock(&self.forgotten).take() else { return };
+        let (files, rows) = (self.inner.files.len(), self.record_count());
+        // An exception may be on its way; then nobody forgot anything.
+        let _ = Python::try_attach(|py| match PyErr::take(py) {
+            Some(raised) => raised.restore(py),
+            None => {
+                if let Err(raised) = tell.call1(py, (files, rows)) {
+                    raised.write_unraisable(py, None);
+                }
+            }
+        });
+    }
 }
 
 impl From<task::CommitMessage> for PyCommitMessage {
     fn from(inner: task::CommitMessage) -> Self {
-        PyCommitMessage { inner: Arc::new(inner) }
+        PyCommitMessage::new(inner)
     }
 }
 
@@ -52,8 +82,14 @@ impl PyCommitMessage {
         data.map(|f| f.record_count).sum()
     }
 
+    /// Has a function called with the numbers of files and rows if the message is dropped before it is used.
+    fn watch(&self, forgotten: Py<PyAny>) {
+        *lock(&self.forgotten) = Some(forgotten);
+    }
+
     /// The message as JSON.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        self.used();
         run_attached(py, || message_to_json(&self.inner))
     }
 
@@ -61,7 +97,7 @@ impl PyCommitMessage {
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<PyCommitMessage> {
         let text = json_text(text)?;
-        Ok(PyCommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
+        Ok(run(cls.py(), || message_from_json(&text))?.into())
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -79,5 +115,6 @@ impl PyCommitMessage {
 
 /// The messages behind Python's objects.
 pub(super) fn taken(messages: &[PyRef<'_, PyCommitMessage>]) -> Vec<task::CommitMessage> {
+    messages.iter().for_each(|message| message.used());
     messages.iter().map(|m| (*m.inner).clone()).collect()
 }

@@ -259,6 +259,10 @@ impl PyTaskStream {
         this
     }
 
+    fn __repr__(&self) -> &'static str {
+        "<iterator of ScanTask>"
+    }
+
     fn __next__(&self, py: Python<'_>) -> PyResult<PyScanTask> {
         // Without detaching where something is ready and no other thread plans.
         let ready = self.ahead.try_lock().ok().and_then(|mut ahead| ahead.ready.pop_front());

@@ -118,6 +118,23 @@ impl PySplit {
         PySchema { inner: Arc::clone(&self.inner.context.projection) }
     }
 
+    #[getter]
+    fn size_bytes(&self) -> i64 {
+        self.inner.size_bytes()
+    }
+
+    #[getter]
+    fn row_count(&self) -> i64 {
+        self.inner.row_count()
+    }
+
+    /// The tasks of splits of one scan in one split; `None` without splits.
+    #[staticmethod]
+    fn joined(splits: Vec<PyRef<'_, PySplit>>) -> Option<PySplit> {
+        let splits: Vec<_> = splits.iter().map(|split| &*split.inner).collect();
+        task::Split::joined(&splits).map(PySplit::from)
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = run(py, || schema::to_arrow(&self.inner.context.projection))?;
         schema_capsule(py, &schema)

@@ -101,6 +101,18 @@ impl PyTable {
         self.inner.metadata_location()
     }
 
+    /// The name in its catalog, if the table knows it.
+    #[getter]
+    fn name(&self) -> Option<String> {
+        self.inner.name()
+    }
+
+    /// The snapshots that the last commit added, by which this version was made.
+    #[getter]
+    fn committed(&self) -> Option<Vec<i64>> {
+        self.inner.committed().map(<[i64]>::to_vec)
+    }
+
     #[getter]
     fn labels(&self) -> (BTreeMap<String, String>, BTreeMap<i32, BTreeMap<String, String>>) {
         let labels = self.inner.labels();

@@ -1,7 +1,6 @@
 //! Transactions.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
@@ -16,24 +15,25 @@ use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::ident::TableIdent;
 use crate::format::request::WriteOptions;
+use crate::parallel::CallLock;
 use crate::rows::seam;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(name = "Transaction", frozen, module = "frazil._core")]
 pub(super) struct PyTransaction {
     /// `None` after the transaction has ended.
-    inner: Mutex<Option<Box<dyn seam::Transaction>>>,
+    inner: CallLock<Option<Box<dyn seam::Transaction>>>,
 }
 
 impl From<Box<dyn seam::Transaction>> for PyTransaction {
     fn from(inner: Box<dyn seam::Transaction>) -> Self {
-        PyTransaction { inner: Mutex::new(Some(inner)) }
+        PyTransaction { inner: CallLock::new(Some(inner)) }
     }
 }
 
 impl Drop for PyTransaction {
     fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let inner = self.inner.get_mut().take();
         // The call removes files, which may take long. Other threads run meanwhile.
         if inner.is_some() {
             let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
@@ -46,13 +46,16 @@ fn ended() -> Error {
 }
 
 impl PyTransaction {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn seam::Transaction>>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the transaction while it is open. Rows may come from code of the user, which can't use the
+    /// transaction meanwhile.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut dyn seam::Transaction) -> Result<T>) -> Result<T> {
+        let done = self.inner.with(|inner| inner.as_mut().map_or_else(|| Err(ended()), |inner| work(inner.as_mut())));
+        done.unwrap_or_else(|| Err(seam::in_use()))
     }
 
-    /// Does something with the transaction while it is open.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut dyn seam::Transaction) -> Result<T>) -> Result<T> {
-        self.lock().as_mut().map_or_else(|| Err(ended()), |inner| work(inner.as_mut()))
+    /// Ends the transaction, and returns it if it had not ended.
+    fn take(&self) -> Result<Option<Box<dyn seam::Transaction>>> {
+        self.inner.with(|inner| Ok(inner.take())).unwrap_or_else(|| Err(seam::in_use()))
     }
 }
 
@@ -133,22 +136,19 @@ impl PyTransaction {
         Ok((done.counts, done.snapshots, done.metadata_bytes))
     }
 
-    /// Whether it was committed or abandoned.
-    fn ended(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.lock().is_none())
+    /// Whether it was committed or abandoned. One that is in use by this call is open.
+    fn ended(&self, py: Python<'_>) -> PyResult<bool> {
+        run(py, || self.inner.with(|inner| Ok(inner.is_none())).unwrap_or(Ok(false)))
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<PyTable> {
-        let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended())) };
+        let inner = run(py, || self.take()?.ok_or_else(ended))?;
         Ok(run(py, || inner.commit())?.into())
     }
 
-    fn abort(&self, py: Python<'_>) {
-        py.detach(|| {
-            if let Some(inner) = self.lock().take() {
-                inner.abort();
-            }
-        });
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        let aborted = py.detach(|| self.take().map(|inner| inner.map(|inner| inner.abort())));
+        aborted.map(drop).map_err(|e| to_exception(py, &e))
     }
 }
 
@@ -156,18 +156,18 @@ impl PyTransaction {
 #[pyclass(name = "CatalogTransaction", frozen, module = "frazil._core")]
 pub(super) struct PyCatalogTransaction {
     /// `None` after the transaction has ended.
-    inner: Mutex<Option<Box<dyn seam::JointTransaction>>>,
+    inner: CallLock<Option<Box<dyn seam::JointTransaction>>>,
 }
 
 impl From<Box<dyn seam::JointTransaction>> for PyCatalogTransaction {
     fn from(inner: Box<dyn seam::JointTransaction>) -> Self {
-        PyCatalogTransaction { inner: Mutex::new(Some(inner)) }
+        PyCatalogTransaction { inner: CallLock::new(Some(inner)) }
     }
 }
 
 impl Drop for PyCatalogTransaction {
     fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let inner = self.inner.get_mut().take();
         if inner.is_some() {
             let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
         }
@@ -179,8 +179,9 @@ fn ended_over_tables() -> Error {
 }
 
 impl PyCatalogTransaction {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn seam::JointTransaction>>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the transaction, and returns it if it had not ended.
+    fn take(&self) -> Result<Option<Box<dyn seam::JointTransaction>>> {
+        self.inner.with(|inner| Ok(inner.take())).unwrap_or_else(|| Err(seam::in_use()))
     }
 }
 
@@ -190,28 +191,26 @@ impl PyCatalogTransaction {
     fn table(&self, py: Python<'_>, identifier: &str, branch: Option<String>) -> PyResult<PyTransaction> {
         Ok(run(py, || {
             let ident = TableIdent::parse(identifier)?;
-            self.lock().as_mut().ok_or_else(ended_over_tables)?.table(&ident, branch)
+            let part = self.inner.with(|inner| inner.as_mut().ok_or_else(ended_over_tables)?.table(&ident, branch));
+            part.unwrap_or_else(|| Err(seam::in_use()))
         })?
         .into())
     }
 
     /// Whether it was committed or abandoned.
-    fn ended(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.lock().is_none())
+    fn ended(&self, py: Python<'_>) -> PyResult<bool> {
+        run(py, || self.inner.with(|inner| Ok(inner.is_none())).unwrap_or(Ok(false)))
     }
 
     /// The tables by their names.
     fn commit(&self, py: Python<'_>) -> PyResult<Vec<(String, PyTable)>> {
-        let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended_over_tables())) };
+        let inner = run(py, || self.take()?.ok_or_else(ended_over_tables))?;
         let tables = run(py, || inner.commit())?;
         Ok(tables.into_iter().map(|(ident, table)| (ident.to_string(), table.into())).collect())
     }
 
-    fn abort(&self, py: Python<'_>) {
-        py.detach(|| {
-            if let Some(inner) = self.lock().take() {
-                inner.abort();
-            }
-        });
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        let aborted = py.detach(|| self.take().map(|inner| inner.map(|inner| inner.abort())));
+        aborted.map(drop).map_err(|e| to_exception(py, &e))
     }
 }

@@ -13,14 +13,14 @@ use reqwest::Url;
 
 use super::credentials::aws::{self, AwsAccess};
 use super::credentials::provider::{TemporaryAwsKeys, TemporaryAzureKey, TemporaryGoogleToken, TemporaryProvider};
-use super::credentials::{Renewal, RequestSigner, SigningConnector, live, signer};
+use super::credentials::{Renewal, RequestSigner, SigningConnector, check_endpoint, is_this_machine, live, signer};
 use super::failure::failure;
 use super::options::{Secrets, StoreOptions, flag, is_credential};
 use super::place::{Service, StoreBucket};
 use crate::error::{Error, Result};
 
 /// The most concurrent requests to one bucket.
-const MOST_REQUESTS: usize = 64;
+const MOST_REQUESTS: usize = 128;
 
 /// The region of a bucket that nobody gave one for.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -46,6 +46,8 @@ struct Access {
     signer: Option<Arc<dyn RequestSigner>>,
     /// The region of a profile.
     region: Option<String>,
+    /// Whether the credentials only sign requests, and are never sent.
+    only_signs: bool,
 }
 
 impl Access {
@@ -60,8 +62,8 @@ impl Access {
         if bucket.service != Service::S3 || granted.is_some() {
             return Ok(Access { renewal: granted.map(|renewal| (renewal, path)), ..Access::default() });
         }
-        let AwsAccess { renewal, region } = aws::access(options)?;
-        Ok(Access { renewal: renewal.map(|renewal| (renewal, path)), region, signer: None })
+        let AwsAccess { renewal, region, only_signs } = aws::access(options)?;
+        Ok(Access { renewal: renewal.map(|renewal| (renewal, path)), region, signer: None, only_signs })
     }
 
     /// Whether the credentials of settings and environment have no part in it.
@@ -103,6 +105,9 @@ fn client(
 ) -> Result<Arc<dyn ObjectStore>> {
     let settings = settings(bucket, options, access.stands_alone())?;
     check_values(&settings)?;
+    if access.signer.is_none() {
+        check_endpoint(bucket.service, options, &settings, access.renewal.is_some() && !access.only_signs)?;
+    }
     let built = match bucket.service {
         Service::S3 => s3(bucket, settings, access, retry)?.build().map(limited),
         Service::Gcs => {
@@ -311,8 +316,7 @@ fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
         return Ok(allowed);
     }
     let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    if allowed || host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|a| a.is_loopback()) {
+    if allowed || is_this_machine(host) {
         return Ok(true);
     }
     let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));

@@ -10,8 +10,7 @@ use super::options::Secrets;
 use crate::error::{Error, ErrorKind};
 
 /// The hint for a missing file.
-pub(super) const GONE: &str =
-    "Check the path; if the table was copied, open it with moved=True; an old version may have expired";
+pub(super) const GONE: &str = "Check the path";
 
 /// The most characters of an answer that are shown.
 const MOST_TEXT: usize = 300;
@@ -121,6 +120,46 @@ fn own_error(e: &StoreError) -> Option<&Error> {
     None
 }
 
+/// Requests to the metadata services of machines, and where credentials were looked for before.
+const MACHINES: [(&[&str], &str); 3] = [
+    (
+        &["latest/api/token", "latest/meta-data/iam/"],
+        "They were looked for in storage_options (s3.access-key-id, credential_provider), in the environment \
+         (AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE), in ~/.aws/credentials and ~/.aws/config, and last \
+         at the metadata service of the machine. For a public bucket, set s3.anonymous='true'",
+    ),
+    (
+        &["computeMetadata/v1/"],
+        "They were looked for in storage_options (gcs.oauth2.token, credential_provider), in the environment \
+         (GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT), in the files of gcloud, and last at the metadata service \
+         of the machine. For a public bucket, set google_skip_signature='true'",
+    ),
+    (
+        &["metadata/identity/oauth2/token"],
+        "They were looked for in storage_options (adls.account-key, adls.sas-token, credential_provider), in the environment \
+         (AZURE_STORAGE_ACCOUNT_KEY, AZURE_CLIENT_ID), and last at the metadata service of the machine",
+    ),
+];
+
+/// Where credentials were looked for, if the machine's metadata service was asked for them and did not give any.
+fn asked_machine(e: &StoreError) -> Option<&'static str> {
+    let mut cause: Option<&dyn StdError> = Some(e);
+    while let Some(this) = cause {
+        // A failed request says its method and its address.
+        let text = this.to_string();
+        let address = text.strip_prefix("Error performing ").and_then(|rest| rest.split(' ').nth(1));
+        let path = address.and_then(|address| address.split_once("://")?.1.split_once('/').map(|(_, path)| path));
+        if let Some(path) = path
+            && let Some((_, hint)) =
+                MACHINES.iter().find(|(known, _)| known.iter().any(|start| path.starts_with(start)))
+        {
+            return Some(hint);
+        }
+        cause = this.source();
+    }
+    None
+}
+
 /// Such an error. The request was never sent.
 fn carried(own: &Error, path: &str, secrets: &Secrets) -> Error {
     let cause = StdError::source(own).map(ToString::to_string).unwrap_or_default();
@@ -141,6 +180,17 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
         return carried(own, path, secrets);
     }
     let parts = parts_of(&e);
+    if let Some(service) = asked_machine(&e) {
+        let text = public(parts.text, secrets);
+        return Error::new(ErrorKind::PermissionDenied, "no credentials for the object store were found")
+            .with("path", path)
+            .hint(service)
+            .because(Failure {
+                text: format!("the metadata service of the machine: {text}"),
+                refused: true,
+                unsent: true,
+            });
+    }
     let kind = match (&e, parts.status) {
         (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,
         (StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
@@ -215,6 +265,19 @@ mod tests {
         assert_eq!(e.kind(), ErrorKind::PermissionDenied);
         assert!(e.to_string().contains("403: InvalidAccessKeyId, No such key ***"), "{e}");
         assert!(!e.to_string().contains("AKIA") && is_refusal(&e));
+    }
+
+    #[test]
+    fn a_silent_metadata_service_means_that_there_are_no_credentials() {
+        let asked = "Error performing PUT http://169.254.169.254/latest/api/token in 3s - connection refused";
+        let e = failure("read", "s3://b/k", generic(asked), &Secrets::default());
+        assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+        assert!(e.message().contains("no credentials"), "{e}");
+        assert!(e.hint_text().is_some_and(|hint| hint.contains("AWS_ACCESS_KEY_ID")) && is_refusal(&e));
+        // An object of such a name is not the service.
+        let object = "Error performing GET https://host/bucket/latest/api/token in 3s - status code: 500 X";
+        let e = failure("read", "s3://b/latest/api/token", generic(object), &Secrets::default());
+        assert_eq!(e.kind(), ErrorKind::Store);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const REMOTE_CALLS: usize = 16;
 
 /// The most whole files that are on their way at once, or have arrived and wait for their reader. Each one may need a
 /// connection.
-const MOST_AHEAD: usize = 128;
+const MOST_AHEAD: usize = 160;
 
 /// The most bytes of them. One file may have more.
 const MOST_BYTES_AHEAD: u64 = 32 << 20;

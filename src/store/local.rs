@@ -57,6 +57,11 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Whether a location is a file of a local file system.
+pub fn is_file(location: &str) -> bool {
+    local_path(location).is_ok_and(|path| Path::new(&path).is_file())
+}
+
 /// The crate's error for an I/O error on `path`.
 fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     let kind = match e.kind() {
@@ -68,6 +73,9 @@ fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     };
     let error = Error::new(kind, format!("cannot {action} the file")).with("path", path);
     let error = match kind {
+        ErrorKind::NotFound if e.kind() == io::ErrorKind::NotADirectory => {
+            error.hint("A part of the path is a file, not a folder: check the path")
+        }
         ErrorKind::NotFound => error.hint(GONE),
         ErrorKind::PermissionDenied => error.hint("Check the permissions of the file and its folders"),
         _ => error,

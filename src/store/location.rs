@@ -167,13 +167,14 @@ impl Location {
         Ok(format!("{to}{rest}"))
     }
 
-    /// Adapts an error about a file of the table. For a moved table, it drops the advice to open the table as moved.
+    /// Adapts an error about a file that the table's metadata names. If it is missing, the table may have moved.
     pub fn explain(&self, error: Error) -> Error {
         match &self.relocation {
-            Some(Relocation { to, .. }) if error.kind() == ErrorKind::NotFound => {
-                error.advise(format!("Check that {to} is a whole copy of the table"))
-            }
-            _ => error,
+            _ if error.kind() != ErrorKind::NotFound => error,
+            Some(Relocation { to, .. }) => error.advise(format!("Check that {to} is a whole copy of the table")),
+            None => error.advise(
+                "Check the path; if the table was copied, open it with moved=True; an old version may have expired",
+            ),
         }
     }
 
@@ -271,9 +272,12 @@ mod tests {
         let l = Location::moved("file:///wh/t", "/copy/t/");
         assert_eq!(l.resolve("/wh/t/data/x").unwrap(), "/copy/t/data/x");
         assert_eq!(l.resolve("file:/wh/t/data/x").unwrap(), "/copy/t/data/x");
-        let error = || Error::not_found("gone").hint("open it with moved=True");
+        let error = || Error::not_found("gone").hint("Check the path");
         assert_eq!(l.explain(error()).hint_text(), Some("Check that /copy/t is a whole copy of the table"));
-        assert_eq!(Location::recorded().explain(error()).hint_text(), Some("open it with moved=True"));
+        let of_recorded = Location::recorded().explain(error());
+        assert!(of_recorded.hint_text().is_some_and(|hint| hint.contains("moved=True")));
+        let other = Location::recorded().explain(Error::store("down"));
+        assert_eq!(other.hint_text(), None);
         assert!(l.resolve("/wh/t2/data/x").is_err());
         assert!(l.resolve("/wh/t").is_err() && l.resolve("/wh/t/").is_err());
         assert!(l.resolve("/wh/t/../../etc/passwd").is_err());

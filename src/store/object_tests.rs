@@ -127,7 +127,7 @@ fn whole_files_are_fetched_ahead() {
 fn files_ahead_have_limits() {
     let store = in_memory();
     store.put("s3://b/k", b"x").unwrap();
-    for (size, most) in [(1, 128), (1 << 20, 32), (1 << 30, 0)] {
+    for (size, most) in [(1, 160), (1 << 20, 32), (1 << 30, 0)] {
         let files = FilesAhead::new(&store, vec![Some(("s3://b/k".to_owned(), size)); 1000]);
         assert_eq!(files.get(0).unwrap(), b"x");
         // The first one was read, and another one took its place.

@@ -10,8 +10,8 @@ use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
-use super::credentials::azure_text;
 use super::credentials::names;
+use super::credentials::{azure_authority, azure_text};
 use super::place::Service;
 use crate::error::{Error, Result, is_secret_option};
 use crate::types::options::truth;
@@ -107,7 +107,7 @@ const DOTTED: [(&str, Service, Means); 72] = [
     ("adls.token", Service::Azure, Is("azure_storage_token")),
     ("adls.anon", Service::Azure, Is("azure_skip_signature")),
     ("adls.account-host", Service::Azure, Is("azure_storage_endpoint")),
-    ("adls.blob-storage-authority", Service::Azure, Is("azure_storage_endpoint")),
+    ("adls.blob-storage-authority", Service::Azure, Nothing),
     ("adls.blob-storage-scheme", Service::Azure, Nothing),
     ("adls.dfs-storage-authority", Service::Azure, Nothing),
     ("adls.dfs-storage-scheme", Service::Azure, Nothing),
@@ -119,17 +119,27 @@ const DOTTED: [(&str, Service, Means); 72] = [
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
-/// Options that choose a login of this machine: a profile, or a file with a credential. A server can't give them.
-const OF_USER: [&str; 3] = ["s3.profile-name", "client.profile-name", "gcs.credentials.file"];
+/// Options that choose a login of this machine: a profile, or a file with a credential. Others choose the connection, or
+/// the service that gives logins. A server can't give them.
+const OF_USER: [&str; 4] = ["s3.profile-name", "client.profile-name", "gcs.credentials.file", "s3.proxy-uri"];
 
 /// Parts of plain names of such options.
-const PARTS_OF_USER: [&str; 6] = [
+const PARTS_OF_USER: [&str; 15] = [
     "token_file",
     "service_account_path",
     "application_credentials",
     "credentials_full_uri",
     "credentials_relative_uri",
     "azure_cli",
+    "proxy",
+    "certificate",
+    "metadata_endpoint",
+    "msi_endpoint",
+    "identity_endpoint",
+    "authority_host",
+    "endpoint_url_sts",
+    "token_service_url",
+    "workload_host",
 ];
 
 /// Options of remote signing. A REST catalog's server decides about it.
@@ -194,7 +204,7 @@ impl StoreOptions {
             None => name.contains('_') && is_plain(name) && !is_login_of_machine(name),
         };
         let lower = properties.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
-        StoreOptions(lower.filter(|(name, _)| known(name)).collect())
+        StoreOptions(lower.filter(|(name, value)| known(name) && !is_spoiled(name, value)).collect())
     }
 
     /// As [`StoreOptions::of_server`], for options of somebody who gives credentials. A lone `token` is one, too.
@@ -216,6 +226,17 @@ impl StoreOptions {
     pub(super) fn with_own(mut self, name: &str, value: String) -> StoreOptions {
         self.0.insert(name.to_owned(), value);
         self
+    }
+
+    /// Leaves one of Frazil's own options out.
+    pub(super) fn without(mut self, name: &str) -> StoreOptions {
+        self.0.remove(name);
+        self
+    }
+
+    /// A single option.
+    pub(super) fn single(name: &str, value: &str) -> StoreOptions {
+        StoreOptions(BTreeMap::from([(name.to_owned(), value.to_owned())]))
     }
 
     /// Whether a credential of a service is among the options.
@@ -283,6 +304,9 @@ impl StoreOptions {
             match dotted(name) {
                 Some((Service::Azure, _)) if name == azure_text::OPTION && service == Service::Azure => {
                     out.extend(azure_text::settings(value)?);
+                }
+                Some(_) if name == azure_authority::OPTION && service == Service::Azure => {
+                    out.extend(azure_authority::endpoint(&self.0, account));
                 }
                 Some((of, means)) if of == service => out.extend(meant(name, means, value)?),
                 None if knows(service, name) => out.push((name.clone(), value.clone())),
@@ -429,6 +453,12 @@ fn knows(service: Service, name: &str) -> bool {
     }
 }
 
+/// Whether a value that becomes a part of a host's name would make another host of it.
+fn is_spoiled(name: &str, value: &str) -> bool {
+    let is_part = name.ends_with("region") || name.ends_with("account-name") || name.ends_with("account_name");
+    is_part && !value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
 /// Whether a plain name chooses a login of this machine.
 fn is_login_of_machine(name: &str) -> bool {
     let is_file = matches!(name, "google_service_account" | "service_account");
@@ -509,6 +539,19 @@ mod tests {
             ("aws_web_identity_token_file", "/f"),
             ("azure_federated_token_file", "/f"),
             ("azure_use_azure_cli", "true"),
+            // These choose the connection, or the service that gives logins.
+            ("s3.proxy-uri", "http://evil.example"),
+            ("allow_invalid_certificates", "true"),
+            ("aws_metadata_endpoint", "http://evil.example"),
+            ("aws_endpoint_url_sts", "http://evil.example"),
+            ("azure_msi_endpoint", "http://evil.example"),
+            ("azure_identity_endpoint", "http://evil.example"),
+            ("azure_storage_authority_host", "http://evil.example"),
+            ("azure_fabric_token_service_url", "http://evil.example"),
+            // These would become other hosts.
+            ("s3.region", "evil.example/"),
+            ("aws_default_region", "evil.example#"),
+            ("adls.account-name", "evil.example/"),
         ];
         let sent = sent.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let names: Vec<String> = StoreOptions::of_server(&sent).0.into_keys().collect();

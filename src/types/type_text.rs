@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::schema::{Field, Type};
 use super::schema_json::parse_primitive;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The deepest nesting of a text.
 const MAX_DEPTH: usize = 100;
@@ -25,6 +25,22 @@ pub fn parse_type(text: &str) -> Result<Type> {
     Ok(ty)
 }
 
+/// Names of types in SQL, Spark, Polars, pandas and Arrow, and what to write for them.
+const OTHER_NAMES: &[(&[&str], &str)] = &[
+    (&["integer", "int32", "tinyint", "smallint", "byte", "short", "int8", "int16", "uint8", "uint16"], "int"),
+    (&["bigint", "int64", "uint32"], "long"),
+    (&["bool"], "boolean"),
+    (&["text", "varchar", "char", "utf8", "str", "large_string", "object"], "string"),
+    (&["float32", "real"], "float"),
+    (&["float64", "double precision"], "double"),
+    (&["numeric", "decimal128"], "decimal(precision, scale)"),
+    (&["date32", "date32[day]"], "date"),
+    (&["datetime", "timestamp_ntz", "datetime64"], "timestamp, or timestamptz for instants in UTC"),
+    (&["timestamp_ltz", "timestamp with time zone", "timestampz"], "timestamptz"),
+    (&["bytes", "blob", "varbinary", "bytea"], "binary"),
+    (&["json"], "variant (format version 3) or string"),
+];
+
 struct TypeReader<'a> {
     text: &'a str,
     rest: &'a str,
@@ -34,6 +50,16 @@ impl<'a> TypeReader<'a> {
     fn bad(&self) -> Error {
         Error::invalid(format!("'{}' is not a type", self.text))
             .hint("Write a type as in: long, decimal(9, 2), list<string>, map<string, long>, struct<a: int, b: string>")
+    }
+
+    /// The error for a word that is not a type. It names the type that other systems call so.
+    fn unknown(&self, word: &str) -> Error {
+        let start = word.split(['(', '[']).next().unwrap_or(word).trim().to_ascii_lowercase();
+        let (_, here) = OTHER_NAMES.iter().find(|(others, _)| others.contains(&start.as_str())).unwrap_or(&(&[], ""));
+        match *here {
+            "" => self.bad(),
+            here => Error::invalid(format!("'{}' is not a type", self.text)).hint(format!("Write {here}")),
+        }
     }
 
     fn eat(&mut self, c: char) -> bool {
@@ -58,7 +84,11 @@ impl<'a> TypeReader<'a> {
         let word = self.leaf();
         if !self.rest.starts_with('<') {
             let primitive = parse_primitive(word);
-            return Ok(Type::Primitive(primitive.map_err(|e| self.bad().because(e))?));
+            let known = primitive.map_err(|e| match e.kind() {
+                ErrorKind::Unsupported => self.unknown(word.trim()),
+                _ => self.bad().because(e),
+            });
+            return Ok(Type::Primitive(known?));
         }
         self.expect_char('<')?;
         let ty = match word.trim().to_ascii_lowercase().as_str() {
@@ -153,6 +183,15 @@ mod tests {
         let map =
             Type::Map(Arc::new(Field::new(0, "key", true, P::String)), Arc::new(Field::new(0, "value", false, list)));
         assert_eq!(parse_type(&map.to_string()).unwrap(), map);
+    }
+
+    #[test]
+    fn names_of_other_systems_are_known() {
+        let hint = |text: &str| parse_type(text).unwrap_err().hint_text().unwrap_or_default().to_owned();
+        assert_eq!(hint("bigint"), "Write long");
+        assert_eq!(hint("Integer"), "Write int");
+        assert_eq!(hint("list<varchar(10)>"), "Write string");
+        assert!(hint("nonsense").contains("list<string>"));
     }
 
     #[test]

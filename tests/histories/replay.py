@@ -97,3 +97,15 @@ def differences(possible: dict[str, set[State]], rows: Iterable[dict[str, Any]])
             what = "lost" if state is None else "not as it was left"
             out.append(f"group {group} is {what}: found {state}, possible {sorted(allowed, key=str)}")
     return out
+
+
+def apart(tables: dict[str, Iterable[dict[str, Any]]]) -> list[str]:
+    """The groups that differ between tables whose changes are joint, in words."""
+    held = {name: {group: _state(rows) for group, rows in _grouped(rows).items()} for name, rows in tables.items()}
+    groups = sorted({group for states in held.values() for group in states})
+    out = []
+    for group in groups:
+        found = {name: states.get(group) for name, states in held.items()}
+        if len(set(found.values())) > 1:
+            out.append(f"group {group} is not the same in all tables: {found}")
+    return out

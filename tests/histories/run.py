@@ -1,7 +1,8 @@
-"""Random histories with kills: processes change one table at random, and one after another is killed by SIGKILL.
+"""Random histories with kills: processes change one or two tables, and one after another is killed by SIGKILL.
 
-Afterwards the table must hold exactly what the logs of the processes say: nothing lost, doubled or torn. Then orphans
-are removed, and every live file of every snapshot must still exist. `make histories MINUTES=10` runs all cases.
+Requests to some REST catalogs fail, too. Afterwards the tables must hold exactly what the logs of the processes say:
+nothing lost, doubled or torn. Then orphans are removed, and every live file of every snapshot must still exist.
+`make histories MINUTES=10` runs all cases.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from typing import Any
 
 from places import CASES, KINDS, Kind, catalog_at, create, open_catalog
-from replay import differences, replay, torn_groups
+from replay import apart, differences, replay, torn_groups
 
 import frazil as fz
 
@@ -70,10 +72,11 @@ def run_case(case: str, seconds: float, count: int, seed: int) -> tuple[dict[str
     """Runs one history; returns its figures and its faults."""
     place, name = case.split(":")
     kind, folder = KINDS[name], pathlib.Path(tempfile.mkdtemp(prefix="frazil-history-"))
-    with catalog_at(place, folder) as catalog:
-        if catalog is None:
+    with catalog_at(place, folder) as found:
+        if isinstance(found, str):
             shutil.rmtree(folder)
-            return {"skipped": "FRAZIL_TEST_POSTGRES names no database"}, []
+            return {"skipped": found}, []
+        catalog = found.arguments
         create(catalog, kind)
         settings = folder / "settings.json"
         settings.write_text(json.dumps({"folder": str(folder), "kind": name, "seed": seed, "catalog": catalog}))
@@ -81,9 +84,11 @@ def run_case(case: str, seconds: float, count: int, seed: int) -> tuple[dict[str
         try:
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0:
+                found.disturb(draw)
                 time.sleep(min(left, 1.5 + 3 * draw.random()))
                 processes.kill_one(draw)
         finally:
+            found.calm()
             processes.stop()
         figures, faults = check(folder, catalog, kind)
     if faults:
@@ -94,18 +99,39 @@ def run_case(case: str, seconds: float, count: int, seed: int) -> tuple[dict[str
 
 
 def check(folder: pathlib.Path, catalog: dict[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Compares the table with the logs, then removes orphans and compares again."""
+    """Compares the tables with the logs, then removes orphans and compares again."""
     history = replay(folder)
     faults = list(history.faults)
     if kind.hidden:
         faults = [fault for fault in faults if ": torn at " not in fault]
         open_catalog(catalog).load_table("db.t").maintain.compact(strategy="full")
-    table = open_catalog(catalog).load_table("db.t")
-    rows = table.scan().to_arrow().to_pylist()
-    faults += differences(history.states, rows)
+    rows, sizes = {}, Counter[str]()
+    for name in kind.tables:
+        table = open_catalog(catalog).load_table(name)
+        rows[name] = table.scan().to_arrow().to_pylist()
+        faults += differences(history.states, rows[name])
+        faults += check_files(open_catalog(catalog), name, rows[name], kind, sizes)
+    faults += apart(rows) if kind.joint else []
+    counts = history.counts
+    return {
+        "commits": counts["done"],
+        "conflicts": counts["not"],
+        "unknown": counts["unknown"],
+        "cut off": counts["cut off"],
+        "reads": counts["reads"],
+        "maintained": counts["maintained"],
+        **sizes,
+    }, faults
+
+
+def check_files(
+    catalog: fz.Catalog, name: str, rows: list[dict[str, Any]], kind: Kind, sizes: Counter[str]
+) -> list[str]:
+    """Removes a table's orphans, and reads all its versions."""
+    table = catalog.load_table(name)
     removed = table.maintain.remove_orphan_files(older_than=dt.timedelta(0))
-    faults += [f"an orphan could not be removed: {path}: {reason}" for path, reason in removed.failed.items()]
-    table = open_catalog(catalog).load_table("db.t")
+    faults = [f"an orphan could not be removed: {path}: {reason}" for path, reason in removed.failed.items()]
+    table = catalog.load_table(name)
     after = table.scan().to_arrow().to_pylist()
     if sorted(map(repr, after)) != sorted(map(repr, rows)):
         faults.append("the rows differ after the removal of orphans")
@@ -119,18 +145,8 @@ def check(folder: pathlib.Path, catalog: dict[str, Any], kind: Kind) -> tuple[di
             faults.append(f"snapshot {snapshot.id} has torn groups: {torn}")
     again = table.maintain.remove_orphan_files(older_than=dt.timedelta(0), dry_run=True)
     faults += [f"an orphan is left: {path}" for path in again.files]
-    counts = history.counts
-    return {
-        "commits": counts["done"],
-        "conflicts": counts["not"],
-        "unknown": counts["unknown"],
-        "cut off": counts["cut off"],
-        "reads": counts["reads"],
-        "maintained": counts["maintained"],
-        "rows": len(rows),
-        "snapshots": len(table.snapshots),
-        "orphans": len(removed.files),
-    }, faults
+    sizes.update({"rows": len(rows), "snapshots": len(table.snapshots), "orphans": len(removed.files)})
+    return faults
 
 
 def main() -> int:

@@ -31,7 +31,8 @@ class Worker:
         self.kind = KINDS[settings["kind"]]
         self.random = random.Random(f"{settings['seed']}-{number}")
         self.log = (self.folder / f"log-{number}.jsonl").open("a")
-        self.table = open_catalog(settings["catalog"]).load_table("db.t")
+        self.catalog = open_catalog(settings["catalog"])
+        self.table = self.catalog.load_table("db.t")
         self.groups: dict[str, int] = {}
         self.steps = 0
 
@@ -76,6 +77,9 @@ class Worker:
     def change(self, verb: str, group: str, value: int) -> None:
         table, rows = self.table, self.rows(group, value)
         where = f"g = '{group}'"
+        if self.kind.joint:
+            self.change_all(verb, rows, where, value)
+            return
         match verb, self.kind.keyed:
             case "append", False:
                 table.append(rows)
@@ -91,9 +95,31 @@ class Worker:
             case _:
                 table.delete(where)
 
+    def change_all(self, verb: str, rows: pa.Table, where: str, value: int) -> None:
+        """The same change of all tables, by one commit."""
+        with self.catalog.transaction() as tx:
+            for name in self.kind.tables:
+                table = tx.table(name)
+                match verb, self.random.random() < 0.3:
+                    case "append", _:
+                        table.append(rows)
+                    case "update", True:
+                        table.upsert(rows, on=["g", "n"])
+                    case "update", False:
+                        table.update(where, {"v": value})
+                    case _:
+                        table.delete(where)
+
+    def choose(self) -> None:
+        """Takes the newest version of one of the tables."""
+        if self.kind.joint:
+            self.table = self.catalog.load_table(self.random.choice(self.kind.tables))
+        else:
+            self.table.refresh()
+
     def look(self) -> None:
         """Reads the newest version, or an older one."""
-        self.table.refresh()
+        self.choose()
         at = None
         if self.table.snapshots and self.random.random() < 0.3:
             at = self.random.choice(self.table.snapshots).id
@@ -104,6 +130,8 @@ class Worker:
         self.write(read=len(found), torn=torn_groups(found), version=at)
 
     def keep(self) -> None:
+        if self.kind.joint:
+            self.choose()
         maintain, draw = self.table.maintain, self.random.randrange(4)
         try:
             if draw == 0 and self.kind.format == "iceberg":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,7 +19,8 @@ def one(*values: int) -> pa.Table:
     return pa.table({"id": pa.array(values, pa.int64())})
 
 
-def ids(table: fz.Table) -> list[int]:
+def ids(table: Any) -> list[int]:
+    """The rows of a table of Frazil or PyIceberg."""
     return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
 
 

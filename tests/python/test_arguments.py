@@ -135,6 +135,8 @@ class Good:
             "create_view": {"identifier": "db.v", "sql": "select 1", "schema": ROWS.schema},
             "replace_view": {"identifier": "db.v", "sql": "select 1", "schema": ROWS.schema},
             "register_view": {"identifier": "db.v", "metadata_location": "x"},
+            "drop_view": {"identifier": "db.v"},
+            "snapshot_by_id": {"snapshot_id": 1},
             "rename_view": {"identifier": "db.v", "to": "db.w"},
             "open_table": {"location": t.location},
             "create_branch": {"name": "b"},

@@ -53,6 +53,7 @@ def catalog(kind: str, tmp_path: pathlib.Path) -> fz.Catalog:
 # ---------------------------------------------------------------- every catalog
 
 
+@pytest.mark.filterwarnings("ignore:the warehouse .* does not exist")
 def test_namespaces_nest(catalog: fz.Catalog) -> None:
     assert catalog.list_namespaces() == []
     catalog.create_namespace("a")

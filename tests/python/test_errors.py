@@ -25,7 +25,7 @@ def test_classes(cls: type[fz.FrazilError]) -> None:
     assert isinstance(error, fz.FrazilError)
     assert isinstance(error, STANDARD.get(cls.__name__, Exception))
     assert getattr(fz, cls.__name__) is cls
-    assert str(error) == "the manifest ends early. Restore it"
+    assert str(error) == "the manifest ends early (path: m.avro). Restore it"
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(twin) is cls
         assert (str(twin), twin.kind, twin.context, twin.hint) == (str(error), cls.kind, error.context, error.hint)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import pathlib
 import sqlite3
 import threading
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import RestServer, serving
+from rest_fixtures import server
+from rest_server import RestServer
 
+__all__ = ["server"]
 KINDS = ("filesystem", "sql", "memory", "rest")
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS)
@@ -331,13 +326,11 @@ def test_a_purge_reaches_folders_that_are_named(catalog: fz.Catalog, tmp_path: p
     table.add_files([tmp_path / place / "a.parquet" for place in ("import", "import2", "elsewhere")], False)
     with pytest.raises(fz.InvalidInputError, match="purge=True"):
         catalog.drop_table("db.t", outside_locations=[str(tmp_path / "import")])
-    with pytest.raises(fz.InvalidInputError, match="outside_locations"):
-        catalog.drop_table("db.t", purge=True, outside_locations=str(tmp_path))
     for wrong in ("relative", "/", str(tmp_path / "a" / ".." / "b")):
         with pytest.raises(fz.InvalidInputError, match="outside_locations"):
             catalog.drop_table("db.t", purge=True, outside_locations=[wrong])
     assert catalog.table_exists("db.t")
-    catalog.drop_table("db.t", purge=True, outside_locations=[str(tmp_path / "import")])
+    catalog.drop_table("db.t", purge=True, outside_locations=tmp_path / "import")
     # Neither the folder whose name begins alike, nor another one.
     left = [place for place in ("import", "import2", "elsewhere") if (tmp_path / place / "a.parquet").exists()]
     assert left == ["import2", "elsewhere"]

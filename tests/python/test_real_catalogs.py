@@ -1,6 +1,8 @@
-"""Catalogs of real servers: the same work on each, and PyIceberg goes on with the same tables.
+"""Real servers of catalogs and stores: the same work on each, and PyIceberg goes on with the same tables.
 
-Iceberg's REST fixture on SQLite and PostgreSQL, Nessie (at night), and by PyIceberg's own catalogs Hive and Glue.
+Catalogs: Iceberg's REST fixture on SQLite and PostgreSQL, PostgreSQL itself, Nessie, and by PyIceberg's own catalogs
+Hive and Glue. Stores: moto, MinIO (also with keys of its STS), versitygw, Azurite and Google's, each with a SQL
+catalog. One more REST catalog is behind a slow network.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,69 +20,184 @@ import pytest
 import frazil as fz
 from rest_cases import SCHEMA, ids, one
 from server_fixtures import (
+    azurite_server,
+    google_server,
     hive_server,
     minio_server,
     moto_server,
     nessie_server,
     rest_on_postgres_server,
     rest_server,
+    toxiproxy_server,
+    versitygw_server,
 )
-from servers import Server
+from servers import Server, poison, proxied
 
-__all__ = ["hive_server", "minio_server", "moto_server", "nessie_server", "rest_on_postgres_server", "rest_server"]
-NAMESPACES = itertools.count(1)
+__all__ = [
+    "azurite_server",
+    "google_server",
+    "hive_server",
+    "minio_server",
+    "moto_server",
+    "nessie_server",
+    "rest_on_postgres_server",
+    "rest_server",
+    "toxiproxy_server",
+    "versitygw_server",
+]
+NAMESPACES, PROXIES = itertools.count(1), itertools.count(1)
 WRITERS, TURNS = 4, 4
 
 
 @dataclass
+class Reached:
+    """How Frazil and PyIceberg open a catalog. PyIceberg takes the same properties unless it has its own."""
+
+    properties: dict[str, str]
+    of_pyiceberg: dict[str, str] | None = None
+    name: str = "real"
+
+
+@dataclass
 class Real:
-    """A catalog that runs here, as Frazil and PyIceberg open it, and a namespace of the test's own."""
+    """A catalog that runs here, and a namespace of the test's own."""
 
     kind: str
-    properties: dict[str, str]
+    reached: Reached
     namespace: str
 
     def ours(self) -> fz.Catalog:
-        return fz.catalog("real", **self.properties)
+        return fz.catalog(self.reached.name, **self.reached.properties)
 
     def theirs(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog("real", **self.properties)
+        return load_catalog(self.reached.name, **(self.reached.of_pyiceberg or self.reached.properties))
 
 
-def of_rest(server: Server) -> dict[str, str]:
-    return {"type": "rest", "uri": server["uri"]}
+# ---------------------------------------------------------------- how each server is reached
+
+Asking = pytest.FixtureRequest
+Reaching = Callable[[Asking, Path], Reached]
 
 
-def of_hive(server: Server) -> dict[str, str]:
+def served(request: Asking, name: str) -> Server:
+    server = request.getfixturevalue(f"{name}_server")
+    assert isinstance(server, Server)
+    return server
+
+
+def rest(name: str) -> Reaching:
+    return lambda request, _: Reached({"type": "rest", "uri": served(request, name)["uri"]})
+
+
+def slow_rest(request: Asking, _: Path) -> Reached:
+    """Each answer takes 20 to 40 ms, and comes in pieces."""
+    server, toxic = served(request, "rest"), served(request, "toxiproxy")
+    name = f"slow{next(PROXIES)}"
+    port = proxied(toxic, name, int(server["uri"].rpartition(":")[2]))
+    poison(toxic, name, "latency", latency=30, jitter=10)
+    poison(toxic, name, "slicer", average_size=1000, size_variation=500, delay=100)
+    return Reached({"type": "rest", "uri": f"http://127.0.0.1:{port}"})
+
+
+def hive(request: Asking, _: Path) -> Reached:
     pytest.importorskip("thrift", reason="PyIceberg's Hive catalog needs the package 'thrift'")
-    return {"type": "hive", "uri": server["uri"], "warehouse": server["warehouse"]}
+    server = served(request, "hive")
+    return Reached({"type": "hive", "uri": server["uri"], "warehouse": server["warehouse"]})
 
 
-def of_glue(server: Server) -> dict[str, str]:
+def glue(request: Asking, _: Path) -> Reached:
+    server = served(request, "moto")
     keys = {"access-key-id": server["key"], "secret-access-key": server["secret"], "region": server["region"]}
     found = {"type": "glue", "warehouse": f"s3://{server['bucket']}/glue", "glue.endpoint": server["endpoint"]}
     found |= {f"glue.{name}": value for name, value in keys.items()}
-    return {**found, **{f"s3.{name}": value for name, value in keys.items()}, "s3.endpoint": server["endpoint"]}
+    found |= {f"s3.{name}": value for name, value in keys.items()}
+    return Reached({**found, "s3.endpoint": server["endpoint"]})
 
 
-KINDS: dict[str, tuple[str, Callable[[Server], dict[str, str]]]] = {
-    "rest": ("rest_server", of_rest),
-    "rest-postgres": ("rest_on_postgres_server", of_rest),
-    "nessie": ("nessie_server", of_rest),
-    "hive": ("hive_server", of_hive),
-    "glue": ("moto_server", of_glue),
+def sql(folder: Path, warehouse: str, **properties: str) -> dict[str, str]:
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": warehouse, **properties}
+
+
+def postgres(request: Asking, _: Path) -> Reached:
+    """Frazil works in the database, and PyIceberg with Java's catalog in the same database."""
+    server = served(request, "rest_on_postgres")
+    own = {"type": "sql", "uri": server["database"], "warehouse": server["warehouse"]}
+    return Reached(own, {"type": "rest", "uri": server["uri"]}, "fixture")
+
+
+def s3(name: str) -> Reaching:
+    def given(request: Asking, folder: Path) -> Reached:
+        server = served(request, name)
+        keys = {"access-key-id": server["key"], "secret-access-key": server["secret"], "region": server["region"]}
+        access = {f"s3.{key}": value for key, value in {**keys, "endpoint": server["endpoint"]}.items()}
+        return Reached(sql(folder, f"s3://{server['bucket']}/{folder.name}", **access))
+
+    return given
+
+
+def of_a_role(request: Asking, folder: Path) -> Reached:
+    """MinIO's STS gives keys with a session."""
+    import boto3
+
+    server = served(request, "minio")
+    keys = {"aws_access_key_id": server["key"], "aws_secret_access_key": server["secret"]}
+    sts = boto3.client("sts", endpoint_url=server["endpoint"], region_name=server["region"], **keys)
+    role = sts.assume_role(RoleArn="arn:aws:iam::123456789012:role/frazil", RoleSessionName="tests")["Credentials"]
+    own = s3("minio")(request, folder).properties
+    own["s3.access-key-id"], own["s3.secret-access-key"] = role["AccessKeyId"], role["SecretAccessKey"]
+    return Reached({**own, "s3.session-token": role["SessionToken"]})
+
+
+def azure(request: Asking, folder: Path) -> Reached:
+    """Frazil is given the whole address, and PyIceberg its parts, for PyArrow."""
+    server = served(request, "azurite")
+    own = sql(folder, f"abfs://frazil/{folder.name}")
+    own |= {"adls.account-name": server["account"], "adls.account-key": server["key"]}
+    parts = {f"adls.{kind}-storage-authority": f"127.0.0.1:{server['port']}" for kind in ("blob", "dfs")}
+    parts |= {f"adls.{kind}-storage-scheme": "http" for kind in ("blob", "dfs")}
+    io = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+    return Reached({**own, "adls.account-host": server["endpoint"]}, {**own, **parts, **io})
+
+
+def google(request: Asking, folder: Path) -> Reached:
+    server = served(request, "google")
+    access = {"gcs.service.host": server["endpoint"], "gcs.oauth2.token": "any"}
+    # PyArrow takes a token only with the time of its end.
+    end = {"gcs.oauth2.token-expires-at": "4102444800000"}
+    own = sql(folder, f"gs://{server['bucket']}/{folder.name}", **access)
+    return Reached(own, {**own, **end})
+
+
+KINDS: dict[str, Reaching] = {
+    "rest": rest("rest"),
+    "rest-postgres": rest("rest_on_postgres"),
+    "rest-slow": slow_rest,
+    "nessie": rest("nessie"),
+    "hive": hive,
+    "glue": glue,
+    "postgres": postgres,
+    "moto": s3("moto"),
+    "minio": s3("minio"),
+    "minio-sts": of_a_role,
+    "versitygw": s3("versitygw"),
+    "azurite": azure,
+    "google": google,
 }
 
 
 @pytest.fixture(params=KINDS)
-def real(request: pytest.FixtureRequest) -> Real:
-    fixture, properties = KINDS[request.param]
-    server = request.getfixturevalue(fixture)
-    real = Real(request.param, properties(server), f"ns{next(NAMESPACES)}")
+def real(request: Asking, tmp_path: Path) -> Real:
+    number = next(NAMESPACES)
+    folder = tmp_path / f"wh{number}"
+    folder.mkdir()
+    real = Real(request.param, KINDS[request.param](request, folder), f"ns{number}")
     real.ours().create_namespace(real.namespace)
     return real
+
+
+# ---------------------------------------------------------------- the work
 
 
 def test_tables_live_and_go(real: Real) -> None:

@@ -7,26 +7,15 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, ids, one, opened
+from rest_fixtures import catalog, server
 from rest_server import Auth, RestServer, serving
 
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
+__all__ = ["catalog", "server"]
 
 
 # ---------------------------------------------------------------- who asks

@@ -6,7 +6,6 @@ import datetime as dt
 import pathlib
 import pickle
 import threading
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -14,20 +13,10 @@ from pyiceberg.catalog.rest import RestCatalog
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import RestServer, serving
+from rest_fixtures import catalog, server
+from rest_server import RestServer
 
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
+__all__ = ["catalog", "server"]
 
 
 # ---------------------------------------------------------------- operations

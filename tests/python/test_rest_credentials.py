@@ -8,35 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 import frazil as fz
-from object_server import s3_server
-from rest_cases import OWN, SCHEMA, asked, ids, new_bucket, one, opened
-from rest_server import Gate, RestServer, Vending, gated, serving
+from rest_cases import OWN, SCHEMA, asked, ids, one, opened
+from rest_fixtures import gate, port
+from rest_fixtures import lending_server as server
+from rest_server import Gate, RestServer, Vending
 
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
-
-
-@pytest.fixture
-def gate(port: int) -> Iterator[Gate]:
-    """Before the store: only keys and signatures of the REST server get through."""
-    with gated(port) as gate:
-        yield gate
-
-
-@pytest.fixture
-def server(port: int, gate: Gate) -> Iterator[RestServer]:
-    bucket, store = new_bucket(port)
-    with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}) as server:
-        gate.service = server.service
-        yield server
+__all__ = ["gate", "port", "server"]
 
 
 def prepared(server: RestServer) -> fz.Table:

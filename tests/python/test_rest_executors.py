@@ -9,15 +9,16 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
 import frazil as fz
-from object_server import s3_server
-from rest_cases import SCHEMA, asked, new_bucket, one, opened
-from rest_server import Auth, Gate, RestServer, Vending, gated, serving
+from rest_cases import SCHEMA, asked, one, opened
+from rest_fixtures import gate, port
+from rest_fixtures import lending_server as server
+from rest_server import Auth, Gate, RestServer, Vending
 
+__all__ = ["gate", "port", "server"]
 MODULES = itertools.count()
 SECRET = "me:catalog-sesame"
 MAY = "frazil.executors-may-renew"
@@ -32,26 +33,6 @@ while True:
         break
     time.sleep(0.5)
 """
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
-
-
-@pytest.fixture
-def gate(port: int) -> Iterator[Gate]:
-    with gated(port) as gate:
-        yield gate
-
-
-@pytest.fixture
-def server(port: int, gate: Gate) -> Iterator[RestServer]:
-    bucket, store = new_bucket(port)
-    with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}) as server:
-        gate.service = server.service
-        yield server
 
 
 def login(server: RestServer, may: str | None) -> dict[str, object]:

@@ -11,7 +11,7 @@ import os
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import KINDS, RestServer, serving
+from rest_fixtures import server
+from rest_server import KINDS, RestServer
 
+__all__ = ["server"]
 WHENS = ("before", "after")
 WRITERS, TURNS = 4, 3
 NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
@@ -32,12 +34,6 @@ if NIGHTLY:
 # A connection that is never answered ends after this.
 SECONDS = 1.0
 VIEW = {"sql": "select 1 as id", "schema": SCHEMA}
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
 
 
 def committed(server: RestServer, name: str = "t") -> list[int]:
@@ -149,19 +145,24 @@ def test_row_changes_of_four_writers(server: RestServer, kind: str, when: str) -
             assert row not in found
 
 
+def two_tables(server: RestServer, **properties: str) -> dict[int, fz.Catalog]:
+    """Makes the tables `t` and `u`. Returns a catalog for each writer."""
+    catalog = opened(server)
+    catalog.create_namespace("db")
+    for name in ("t", "u"):
+        catalog.create_table(f"db.{name}", SCHEMA, properties={"commit.retry.num-retries": "50", **properties})
+    return {writer: opened(server, f"x{writer}") for writer in range(WRITERS)}
+
+
 @pytest.mark.parametrize(("keys", "shown"), VARIANTS)
 @pytest.mark.parametrize("when", WHENS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_transactions_over_tables_of_four_writers(
     server: RestServer, kind: str, when: str, keys: str, shown: str
 ) -> None:
-    catalog = opened(server)
-    catalog.create_namespace("db")
-    for name in ("t", "u"):
-        catalog.create_table(f"db.{name}", SCHEMA, properties={"commit.retry.num-retries": "50"})
+    catalogs = two_tables(server)
     server.switches.change({"idempotency": keys == "idempotent", "last_snapshot_only": shown == "newest"})
     faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6, 11)]
-    catalogs = {thread: opened(server, f"x{thread}") for thread in range(WRITERS)}
 
     def both(table: fz.Table, row: int) -> fz.Table:
         with catalogs[row // 100].transaction() as tx:
@@ -185,15 +186,12 @@ def test_transactions_over_tables_of_four_writers(
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_that_move_between_tables(server: RestServer, kind: str, when: str) -> None:
     """Each writer moves rows of its own from one table to the other. Each row is in one of them, at any time."""
-    catalog = opened(server)
-    catalog.create_namespace("db")
-    properties = {"commit.retry.num-retries": "50", "format-version": "3", "write.delete.mode": "merge-on-read"}
+    catalogs = two_tables(server, **{"format-version": "3", "write.delete.mode": "merge-on-read"})
     rows = [w * 100 + t for w in range(WRITERS) for t in range(TURNS)]
-    tables = {name: catalog.create_table(f"db.{name}", SCHEMA, properties=properties) for name in ("t", "u")}
+    table = catalogs[0].load_table("db.t")
     for row in rows:
-        tables["t"] = tables["t"].append(one(row))
+        table = table.append(one(row))
     faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6)]
-    catalogs = {thread: opened(server, f"x{thread}") for thread in range(WRITERS)}
 
     def move(table: fz.Table, row: int) -> fz.Table:
         with catalogs[row // 100].transaction() as tx:

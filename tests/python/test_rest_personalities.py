@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,20 +13,10 @@ from pyiceberg.catalog.rest import RestCatalog
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import Answer, RestServer, serving
+from rest_fixtures import catalog, server
+from rest_server import Answer, RestServer
 
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
+__all__ = ["catalog", "server"]
 
 
 # ---------------------------------------------------------------- locations, drops and names

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import pathlib
 import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -22,24 +21,13 @@ from hypothesis import strategies as st
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
+from rest_fixtures import catalog, server
 from rest_server import WHOLE, Answer, RestServer, paths, serving, with_value
 
+__all__ = ["catalog", "server"]
 TIME_LIMIT = "rest-scan-planning.poll-timeout-ms"
 APPENDS = {"rest-scan-planning.appends": "true"}
 VALUES: tuple[Any, ...] = (None, 7, -1, 2**70, 1.5, True, "", "x", "\x00", [], [None], {}, {"a": 1})
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
 
 
 @pytest.fixture

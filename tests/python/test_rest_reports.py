@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
-import pathlib
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, ids, one, opened
-from rest_server import Answer, Fault, RestServer, serving
+from rest_fixtures import catalog, server
+from rest_server import Answer, Fault, RestServer
 
+__all__ = ["catalog", "server"]
 OFF = {"rest-metrics-reporting-enabled": "false"}
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
 
 
 def reports(server: RestServer, count: int) -> list[dict[str, Any]]:

@@ -7,10 +7,7 @@ import pathlib
 import subprocess
 import sys
 import threading
-import time
 import uuid
-from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,66 +21,14 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.types import LongType, StringType
 
-from rest_server import OPERATIONS, RestServer, serving
-from rest_server.asking import Answered, ask
+from rest_cases import SCHEMA, ids, one
+from rest_fixtures import pyiceberg_catalog as catalog
+from rest_fixtures import server
+from rest_requests import PLAIN, Json, commit, made, on_main, set_property, snapshot
+from rest_server import OPERATIONS, RestServer
+from rest_server.asking import ask
 
-SCHEMA = pa.schema([("id", pa.int64())])
-PLAIN = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
-Json = dict[str, Any]
-
-
-def one(*values: int) -> pa.Table:
-    return pa.table({"id": pa.array(values, pa.int64())})
-
-
-def ids(table: Any) -> list[int]:
-    return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> RestCatalog:
-    found = RestCatalog("c", uri=server.url)
-    found.create_namespace("db")
-    return found
-
-
-def made(server: RestServer, name: str = "t", **more: Any) -> Json:
-    """A table in `db`, by plain requests."""
-    ask(server, "POST", "/v1/namespaces", {"namespace": ["db"]})
-    answer = ask(server, "POST", "/v1/namespaces/db/tables", {"name": name, "schema": PLAIN, **more})
-    assert answer.status == 200, answer.content
-    return dict(answer.body)
-
-
-def commit(server: RestServer, updates: list[Json], requirements: list[Json] | None = None, **headers: str) -> Answered:
-    body = {"requirements": requirements or [], "updates": updates}
-    return ask(server, "POST", "/v1/namespaces/db/tables/t", body, **headers)
-
-
-def snapshot(number: int, sequence: int, parent: int | None = None) -> Json:
-    made: Json = {
-        "snapshot-id": number,
-        "sequence-number": sequence,
-        "timestamp-ms": int(time.time() * 1000),
-        "manifest-list": f"/nowhere/{number}.avro",
-        "summary": {"operation": "append"},
-        "schema-id": 0,
-    }
-    return made if parent is None else {**made, "parent-snapshot-id": parent}
-
-
-def on_main(number: int) -> Json:
-    return {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": number}
-
-
-def set_property(name: str, value: str = "1") -> Json:
-    return {"action": "set-properties", "updates": {name: value}}
+__all__ = ["catalog", "server"]
 
 
 # ---------------------------------------------------------------- PyIceberg

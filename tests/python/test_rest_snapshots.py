@@ -7,7 +7,7 @@ import json
 import pathlib
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -15,15 +15,11 @@ import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import RestServer, serving, with_value
+from rest_fixtures import server
+from rest_server import RestServer, with_value
 
+__all__ = ["server"]
 REFS = {"snapshot-loading-mode": "REFS"}
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import pathlib
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, opened
-from rest_server import RestServer, serving
+from rest_fixtures import catalog, server
+from rest_server import RestServer
 
+__all__ = ["catalog", "server"]
 OTHER = pa.schema([("id", pa.int64()), ("name", pa.string())])
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
-
-
-@pytest.fixture
-def catalog(server: RestServer) -> fz.Catalog:
-    found = opened(server)
-    found.create_namespace("db")
-    return found
 
 
 def test_views_come_and_go(catalog: fz.Catalog) -> None:

@@ -275,10 +275,10 @@ def test_wrong_filters(events: fz.Table, filter: object, says: str) -> None:
 
 
 def test_wrong_columns(events: fz.Table) -> None:
-    for wrong in (["nope"], "id", [1], ["payload.nope"]):
+    for wrong in (["nope"], "nope", [1], ["payload.nope"], ["id", "id"]):
         with pytest.raises(fz.InvalidInputError):
             events.scan(select=wrong)
-    with pytest.raises(fz.InvalidInputError, match="limit"):
+    with pytest.raises(fz.InvalidInputError, match="rows must be"):
         events.scan().limit(-1)
     with pytest.raises(fz.InvalidInputError):
         events.scan(options=["a"])

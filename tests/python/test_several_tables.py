@@ -6,7 +6,6 @@ import copy
 import gc
 import pathlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -14,16 +13,12 @@ import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
-from rest_server import RestServer, serving
+from rest_fixtures import server
+from rest_server import RestServer
 
+__all__ = ["server"]
 KINDS = ("rest", "sql", "memory")
 WRITERS, TURNS = 4, 4
-
-
-@pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[RestServer]:
-    with serving(tmp_path / "wh") as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS)

@@ -14,28 +14,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 import frazil as fz
-from object_server import s3_server
 from rest_cases import SCHEMA, asked, ids, new_bucket, one, opened
-from rest_server import Auth, Gate, RestServer, Vending, gated, serving
+from rest_fixtures import gate, port
+from rest_server import Auth, Gate, RestServer, Vending, serving
 
+__all__ = ["gate", "port"]
 pytestmark = pytest.mark.spark
 
 NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 SECONDS = 60 if NIGHTLY else 15
 LIFE = 5
 WORKERS = 2
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
-
-
-@pytest.fixture
-def gate(port: int) -> Iterator[Gate]:
-    with gated(port) as gate:
-        yield gate
 
 
 @pytest.fixture
@@ -192,7 +181,7 @@ fz.spark.register(spark)
 
 def slowly(batches):
     for batch in batches:
-        time.sleep(seconds / 8)
+        time.sleep(1)
         yield batch
 
 frame = fz.spark.read(spark, "prod.db.source").mapInArrow(slowly, "id long")
@@ -202,7 +191,7 @@ query = stream.option("checkpointLocation", folder).trigger(processingTime="1 se
 end = time.monotonic() + seconds
 source = fz.spark.catalogs.load_named("prod.db.source", fz.spark.catalogs.session_catalogs(spark))
 import pyarrow as pa
-turn = 32
+turn = int(sys.argv[4])
 while time.monotonic() < end:
     source = source.append(pa.table({"id": pa.array([turn], pa.int64())}))
     turn += 1
@@ -218,22 +207,97 @@ spark.stop()
 def test_a_job_and_a_stream_on_several_executors(
     server: RestServer, gate: Gate, catalog: fz.Catalog, tmp_path: Path
 ) -> None:
-    source = catalog.create_table("db.source", SCHEMA, properties={"read.split.target-size": "1"})
+    # A file, a split and a task for each row.
+    properties = {"read.split.target-size": "1", "commit.retry.num-retries": "20"}
+    source = catalog.create_table("db.source", SCHEMA, properties=properties, partition_by=["id"])
     sinks = [catalog.create_table(f"db.{name}", SCHEMA) for name in ("sink", "other")]
-    for value in range(32):
-        source = source.append(one(value))
+    tasks = 4 * SECONDS
+    source.append(one(*range(tasks)))
     server.reset()
     start = time.monotonic()
-    command = [sys.executable, "-c", CLUSTER, server.url, str(SECONDS), str(tmp_path / "checkpoint")]
+    command = [sys.executable, "-c", CLUSTER, server.url, str(SECONDS), str(tmp_path / "checkpoint"), str(tasks)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
     turns = int(done.stdout.split("turns")[1])
     took = time.monotonic() - start
-    assert ids(sinks[0]) == list(range(32))
+    assert ids(sinks[0]) == list(range(tasks))
     assert ids(sinks[1]) == list(range(turns))
     assert gate.refused == []
     renewals = len(asked(server, "loadCredentials"))
-    print(f"{took:.0f} s, {renewals} renewals")
+    print(f"{took:.0f} s, {tasks} tasks of the job and {turns - tasks} commits for the stream")
+    print(f"{gate.allowed} requests for files, none refused, {renewals} renewals")
     # Two executors with two workers each, and the driver, which has several tables.
     assert renewals <= (4 * 3 + 3) * (took / LIFE + 2)
+    # Many tasks share a renewal: the job has one task for each row, and the stream at least one for each commit.
+    assert renewals < turns or took > 4 * SECONDS
+
+
+WATCHED = """
+import os, sys, urllib.request
+from pathlib import Path
+import frazil as fz
+from pyspark.sql import SparkSession
+
+uri, folder = sys.argv[1], sys.argv[2]
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "true").config("spark.ui.port", "0")
+builder = builder.config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", folder)
+builder = builder.config("spark.eventLog.compress", "false").config("spark.sql.maxPlanStringLength", "1000000")
+conf = {
+    "type": "rest", "uri": uri, "oauth2-server-uri": f"{uri}/token",
+    "frazil.executors-may-renew": os.environ["MAY_RENEW"],
+}
+for key, value in conf.items():
+    builder = builder.config(f"spark.frazil.catalog.prod.{key}", value)
+spark = builder.getOrCreate()
+fz.spark.register(spark)
+frame = spark.read.format("frazil").load("prod.db.t")
+frame.explain("extended")
+assert frame.where("id > 1").count() == 1
+fz.spark.read(spark, "prod.db.t", filter="id > 1").explain("formatted")
+print(fz.load_table("prod.db.t", fz.spark.catalogs.session_catalogs(spark)).scan("id > 1").explain())
+assert len(fz.spark.read(spark, "prod.db.t").collect()) == 2
+spark.range(10, 13).write.format("frazil").mode("append").save("prod.db.t")
+fz.spark.append(spark.range(20, 22), "prod.db.t")
+query = spark.readStream.format("frazil").load("prod.db.t").writeStream.format("frazil")
+query = query.option("checkpointLocation", folder + "/../checkpoint").trigger(availableNow=True).start("prod.db.u")
+query.awaitTermination()
+ui, app = spark.sparkContext.uiWebUrl, spark.sparkContext.applicationId
+pages = ["environment/", "SQL/", "jobs/", "stages/", "StreamingQuery/"]
+pages += [f"SQL/execution/?id={n}" for n in range(3)] + ["stages/stage/?id=0&attempt=0"]
+names = ("environment", "sql?details=true&planDescription=true", "jobs", "stages?details=true", "executors")
+pages += [f"api/v1/applications/{app}/{name}" for name in names]
+for page in pages:
+    print(page, urllib.request.urlopen(f"{ui}/{page}").read().decode())
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("may_renew", ["true", "with-credential"])
+def test_spark_shows_no_secrets(
+    server: RestServer, gate: Gate, catalog: fz.Catalog, tmp_path: Path, may_renew: str
+) -> None:
+    """Plans, `explain`, the event log, all pages of the UI and its REST API. Checkpoints of streams are no show."""
+    server.switches.vending = Vending(seconds=120)
+    catalog.create_table("db.t", SCHEMA).append(one(1, 2))
+    catalog.create_table("db.u", SCHEMA)
+    events = tmp_path / "events"
+    events.mkdir()
+    command = [sys.executable, "-c", WATCHED, server.url, str(events)]
+    own = {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    own |= {"PYICEBERG_CATALOG__PROD__CREDENTIAL": "me:catalog-sesame", "MAY_RENEW": may_renew}
+    env = {**os.environ, **own}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert ids(catalog.load_table("db.t")) == [1, 2, 10, 11, 12, 20, 21]
+    assert ids(catalog.load_table("db.u")) == [1, 2, 10, 11, 12, 20, 21]
+    logs = [path.read_text("utf-8", "replace") for path in events.rglob("*") if path.is_file()]
+    shown = {"the output": done.stdout + done.stderr, "the event log": "".join(logs)}
+    assert "SparkListenerSQLExecutionStart" in shown["the event log"]
+    assert "BatchScan frazil" in shown["the output"]
+    guard = server.service.guard
+    secrets = ["catalog-sesame", "vended-secret", *guard.session_tokens, *guard.tokens]
+    assert len(secrets) >= 4
+    for name, text in shown.items():
+        for secret in secrets:
+            assert secret not in text, f"{name} shows {secret}"

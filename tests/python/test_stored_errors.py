@@ -64,7 +64,7 @@ CASES = {
         table.scan("country > 5")
         table.scan("id = 1 or")
         table.scan(select=["idd"])
-        table.scan(select="id")
+        table.scan(select=["id", "id"])
         table.scan(options={"spilt-size": 1})
         table.scan(options={"split-size": "many"}).plan()
         table.scan(max_plan_bytes=1).to_arrow()

@@ -34,6 +34,7 @@ from starting import (
     launch,
     listens,
     need,
+    newer_java,
     node,
 )
 
@@ -98,7 +99,7 @@ def rest_on_postgres(folder: Path) -> Server:
         database.stop()
         raise
     server.program.others.append(database.program)
-    return server
+    return Server(server.program, {**server.values, "database": database["uri"]})
 
 
 def hive(folder: Path) -> Server:
@@ -128,8 +129,8 @@ def hive(folder: Path) -> Server:
 
 def nessie(folder: Path, store: Callable[[], Server]) -> Server:
     """Nessie's REST catalog, over an S3 server that gives keys by STS."""
-    program = java(21)
     nightly("nessie-quarkus")
+    program = newer_java(21)
     found, s3 = jar("org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner"), store()
     port, management = free_port(), free_port()
     store = "nessie.catalog.service.s3.default-options"

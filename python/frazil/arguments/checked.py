@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from frazil import _core, arguments
+from frazil import names as names_of_others
 from frazil.exceptions import InvalidInputError
 
 __all__ = ["CHECKS", "checked", "checked_call"]
@@ -28,6 +29,8 @@ def _optional(check: _Check) -> _Check:
 
 def _list_of(kinds: tuple[type, ...], kind: str) -> _Check:
     def check(argument: str, value: Any) -> list[Any]:
+        if isinstance(value, kinds):
+            return [value]
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise InvalidInputError(f"{argument} must be a list of {kind}, not {arguments.shown(value)}")
         items = list(value)
@@ -40,6 +43,8 @@ def _list_of(kinds: tuple[type, ...], kind: str) -> _Check:
 
 
 def _ids(argument: str, value: Any) -> list[int]:
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return [arguments.integer(argument, value)]
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise InvalidInputError(f"{argument} must be a list of snapshot ids, not {arguments.shown(value)}")
     return [arguments.integer(argument, id_) for id_ in value]
@@ -127,12 +132,14 @@ CHECKS: dict[str, _Check] = {
     ),
     "Literal['binpack', 'sort', 'zorder', 'full', 'minor'] | None": _optional(arguments.text),
     "Literal['error', 'ignore', 'delete']": arguments.text,
+    "SparkSession": arguments.session,
     "SparkSession | None": _optional(arguments.session),
     "Path": arguments.column_path,
     "Path | None": _optional(arguments.column_path),
     # The method itself checks these.
     "int | dt.timedelta | None": _as_is,
     "dt.datetime | dt.timedelta | None": _as_is,
+    "str | Term | Sequence[str | Term]": _as_is,
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,
     "Any | None": _as_is,
@@ -159,6 +166,8 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        # Notebooks and pytest leave this frame out of tracebacks.
+        __tracebackhide__ = True
         pairs = zip(names, args, strict=False)
         given = [checks[name](name, value) if name in checks else value for name, value in pairs]
         more = args[len(names) :]
@@ -167,7 +176,13 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         for name, value in kwargs.items():
             if name in checks and name != rest:
                 kwargs[name] = checks[name](name, value)
-        return function(*given, *more, **kwargs)
+        try:
+            return function(*given, *more, **kwargs)
+        except TypeError:
+            wrong = names_of_others.wrong_call(function, args, kwargs)
+            if wrong is None:
+                raise
+        raise wrong
 
     return call  # type: ignore[return-value]
 

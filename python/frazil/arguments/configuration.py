@@ -8,23 +8,105 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from frazil import _core, foreign
+from frazil.arguments.values import at_home
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.names import similar
 
 FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 
+def check_names(name: str, given: Mapping[str, str], read: Mapping[str, Any]) -> None:
+    """Refuses given properties of a catalog that are mistyped, and warns of those in the configuration.
+
+    Raises:
+        InvalidInputError: A name is almost that of a known property.
+    """
+    from frazil.names.properties import catalog_property
+
+    if "py-catalog-impl" in {**_properties(name, read), **given}:
+        # The user's own class decides about its properties.
+        return
+    for wrong in given:
+        if (meant := catalog_property(wrong)) is not None:
+            raise InvalidInputError(
+                f"catalogs have no property '{wrong}'", {"catalog": name}, f"Did you mean '{meant}'?"
+            )
+    for wrong in _properties(name, read):
+        if (meant := catalog_property(wrong)) is not None:
+            message = f"catalogs have no property '{wrong}' ({source()}, catalog {name}). Did you mean '{meant}'?"
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def check_catalog(name: str, read: Mapping[str, Any]) -> None:
+    """Refuses the name of a catalog that is not configured and has no properties.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+    """
+    known = known_catalogs(read)
+    if name.lower() in known:
+        return
+    if name.startswith(("sqlite:", "postgres", "http://", "https://", "thrift:", "jdbc:")):
+        hint = f"Give it as uri={name!r}"
+    elif "/" in name or name.startswith(("~", ".")) or Path(name).is_dir():
+        hint = f"Give it as warehouse={name!r}"
+    elif name in ("filesystem", "hadoop", "sql", "rest", "memory", "in-memory", "hive", "glue", "dynamodb", "bigquery"):
+        hint = f"Give it as type={name!r}"
+    else:
+        meant = similar(name, known)
+        hint = f"Did you mean '{meant}'? " if meant is not None else ""
+        hint += "Describe the catalog in .pyiceberg.yaml, or give its properties: warehouse=, uri=, type="
+    listed = ", ".join(known) or "none"
+    raise InvalidInputError(
+        "no catalog of this name is known", {"catalog": name, "catalogs": listed, "configuration": source()}, hint
+    )
+
+
+def source() -> str:
+    """Where the configuration comes from."""
+    path = _path()
+    variables = sorted(name for name in os.environ if name.lower().startswith(f"{_PREFIX}catalog"))
+    found = [*([str(path)] if path is not None else []), *variables[:3]]
+    if found:
+        return ", ".join(found)
+    return f"no {FILE} in PYICEBERG_HOME, the home folder and the working directory, and no PYICEBERG_CATALOG__…"
+
+
+def table_properties(properties: dict[str, str]) -> dict[str, str]:
+    """Properties of a table, as they are. Warns of those that are mistyped: they would have no effect."""
+    from frazil.names.properties import table_property
+
+    for name in properties:
+        if (meant := table_property(name)) is not None:
+            message = f"the property '{name}' has no effect. Did you mean '{meant}'?"
+            warnings.warn(message, UserWarning, stacklevel=4)
+    return properties
+
+
+def warn_of_missing(properties: Mapping[str, str]) -> None:
+    """Warns if the warehouse of a catalog of folders does not exist. Such a catalog looks empty."""
+    warehouse = properties.get("warehouse", "")
+    if properties.get("type") in ("filesystem", "hadoop") and "://" not in warehouse and not Path(warehouse).exists():
+        message = f"the warehouse {warehouse} does not exist, so the catalog has no namespaces yet"
+        warnings.warn(message, UserWarning, stacklevel=4)
+
+
 def default_catalog(read: Mapping[str, Any] | None = None) -> str:
     """The name of the default catalog. `read` is what `configured` returned before."""
     name = (configured() if read is None else read).get("default-catalog") or "default"
     if not isinstance(name, str):
-        raise InvalidInputError("default-catalog in PyIceberg's configuration must be text", {"found": repr(name)})
+        raise InvalidInputError(
+            "default-catalog in PyIceberg's configuration must be text",
+            {"found": repr(name), "configuration": source()},
+        )
     return name
 
 
@@ -36,14 +118,11 @@ def known_catalogs(read: Mapping[str, Any]) -> list[str]:
 
 def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None = None) -> dict[str, str]:
     """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
-    catalogs = (configured() if read is None else read).get("catalog") or {}
-    section = catalogs.get(name.lower()) if isinstance(catalogs, dict) else catalogs
-    if not isinstance(section, dict | None):
-        raise InvalidInputError(
-            "a catalog in PyIceberg's configuration must be a mapping of properties",
-            {"catalog": name, "found": type(section).__name__},
-        )
-    out = {**flat(section or {}), **given}
+    out = {**_properties(name, configured() if read is None else read), **given}
+    if "warehouse" in out:
+        out["warehouse"] = at_home(out["warehouse"])
+    if (database := out.get("uri", "").removeprefix("sqlite:///")).startswith("~"):
+        out["uri"] = f"sqlite:///{at_home(database)}"
     if foreign.BY_IMPORT_PATH in out:
         provider = out.pop(foreign.BY_IMPORT_PATH)
         # A callable that is given has precedence.
@@ -53,6 +132,18 @@ def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None =
     if "type" not in out:
         out["type"] = _type_of(name, out.get("uri"))
     return out
+
+
+def _properties(name: str, read: Mapping[str, Any]) -> dict[str, str]:
+    """The properties of a catalog in the configuration."""
+    catalogs = read.get("catalog") or {}
+    section = catalogs.get(name.lower()) if isinstance(catalogs, dict) else catalogs
+    if not isinstance(section, dict | None):
+        raise InvalidInputError(
+            "a catalog in PyIceberg's configuration must be a mapping of properties",
+            {"catalog": name, "found": type(section).__name__, "configuration": source()},
+        )
+    return flat(section or {})
 
 
 class Properties(dict[str, str]):
@@ -110,13 +201,22 @@ def _section(config: dict[str, Any], path: list[str], variable: str) -> dict[str
     return config
 
 
-def _file() -> dict[str, Any]:
-    """The first configuration file, in the order in which PyIceberg looks for it."""
+def _paths() -> Iterator[Path]:
+    """Configuration files that exist, in the order in which PyIceberg looks for them."""
     for folder in (os.environ.get("PYICEBERG_HOME"), Path("~").expanduser(), Path.cwd()):
-        if folder and (path := Path(folder) / FILE).is_file():
-            read = _yaml(path)
-            if read:
-                return _lower(read)
+        if folder and (path := Path(folder).expanduser() / FILE).is_file():
+            yield path
+
+
+def _path() -> Path | None:
+    return next(_paths(), None)
+
+
+def _file() -> dict[str, Any]:
+    """The first configuration file that says something."""
+    for path in _paths():
+        if read := _yaml(path):
+            return _lower(read)
     return {}
 
 

@@ -10,16 +10,18 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from frazil import _core
-from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.expr import Predicate
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.expr import Predicate, Term
 
 At: TypeAlias = int | str | dt.datetime
 """A version of a table: a snapshot id, a branch or tag, or a point in time. A time without a zone is in UTC."""
 
-_STREAMS = ("__arrow_c_stream__", "__arrow_c_array__", "read_next_batch")
+_PARTS = re.compile(r'"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_]*')
+"""The names in the text of a column."""
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
@@ -73,15 +75,25 @@ def session(argument: str, given: Any) -> Any:
     raise InvalidInputError(f"{argument} must be a SparkSession, not {shown(given)}")
 
 
-def paths(given: Sequence[str | os.PathLike[str]], argument: str = "paths") -> list[str]:
-    """Paths of files. A single path is refused, so that it is not taken for a list of letters."""
-    if isinstance(given, (str, bytes, os.PathLike, Mapping)) or not isinstance(given, Iterable):
+def paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], argument: str = "paths") -> list[str]:
+    """Paths of files, or one path."""
+    if isinstance(given, (str, os.PathLike)):
+        return [path(argument, given)]
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{argument} must be a list of paths, not {shown(given)}")
     return [path(argument, one) for one in given]
 
 
+def no_file(error: NotFoundError, paths: Sequence[str]) -> NotFoundError:
+    """The error for files that don't exist. It says so if patterns were given."""
+    if not any("*" in path or "?" in path for path in paths):
+        return error
+    hint = "Patterns are not files: give the list of files, such as glob.glob(pattern)"
+    return NotFoundError(str(error).removesuffix(f". {error.hint}"), error.context, hint)
+
+
 def path(argument: str, given: str | os.PathLike[str]) -> str:
-    """A path or location as text."""
+    """A path or location as text. `~` at its start is the home folder."""
     text: object
     try:
         text = os.fspath(given)
@@ -89,7 +101,12 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
         text = None
     if not isinstance(text, str):
         raise InvalidInputError(f"{argument} must be a string or a path, not {shown(given)}")
-    return unicode(argument, text)
+    return at_home(unicode(argument, text))
+
+
+def at_home(location: str) -> str:
+    """A location with the home folder in place of `~` at its start."""
+    return str(Path(location).expanduser()) if location.startswith("~") else location
 
 
 _NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
@@ -113,10 +130,14 @@ def _foreign_filter(filter: Any, argument: str) -> Predicate:
         predicate = predicate_of(filter)
         if predicate is not None:
             return predicate
-    raise InvalidInputError(
-        f"{argument}: a filter must be text or an expression, not {shown(filter)}",
-        hint="Write scan(\"x > 5\") or scan(col('x') > 5); filters of pyarrow, Polars and PyIceberg are taken as well",
-    )
+    raise _no_filter(filter, argument)
+
+
+def _no_filter(filter: object, argument: str) -> InvalidInputError:
+    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
+    if filter is None or isinstance(filter, bool):
+        hint = f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
+    return InvalidInputError(f"{argument}: a filter must be text or an expression, not {shown(filter)}", hint=hint)
 
 
 def flag(argument: str, value: object) -> bool:
@@ -185,23 +206,52 @@ def unicode(argument: str, text: str) -> str:
 
 def outside_folders(locations: Sequence[str] | None) -> list[str]:
     """Folders for the argument `outside_locations`."""
-    if isinstance(locations, str):
-        raise InvalidInputError(f"outside_locations= takes a list of folders, not {shown(locations)}")
-    return [] if locations is None else [os.fspath(location) for location in locations]
+    if isinstance(locations, (str, os.PathLike)):
+        locations = [os.fspath(locations)]
+    return [] if locations is None else [path("outside_locations", location) for location in locations]
 
 
-def columns(select: Iterable[str], argument: str = "select") -> tuple[str, ...]:
-    """Column names."""
-    if isinstance(select, (str, bytes, Mapping)) or not isinstance(select, Iterable):
-        hint = f"Write [{select!r}]" if isinstance(select, str) else None
-        given = f"the string {select!r}" if isinstance(select, str) else shown(select)
-        raise InvalidInputError(f"{argument} must be a list of columns, not {given}", hint=hint)
-    columns = tuple(select)
+def columns(select: str | Term | Iterable[str | Term], argument: str = "select") -> tuple[str, ...]:
+    """Column names, or one name. Columns by `frazil.col` count by their names."""
+    given: Any = (select,) if isinstance(select, (str, Term)) else select
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{argument} must be a list of columns, not {shown(select)}")
+    columns = tuple(str(name) if isinstance(name, Term) else name for name in given)
     for name in columns:
         if not isinstance(name, str):
             raise InvalidInputError(f"{argument}: a column's name must be a string, not {shown(name)}")
         unicode(f"{argument}: a column's name", name)
     return columns
+
+
+def selection(select: Any, argument: str = "select") -> tuple[str, ...]:
+    """Columns to read. A scan has each column once."""
+    given = select
+    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], (list, tuple)):
+        # `select(["a", "b"])` for `select("a", "b")`.
+        given = given[0]
+    if isinstance(given, (str, Term)):
+        given = (given,)
+    if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):
+        given = [column_name(one, argument) if isinstance(one, Term) else one for one in given]
+    names = columns(given, argument)
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"{argument} has the column '{twice}' twice, and a scan has each column once",
+            {"column": twice},
+            "Leave one out. To get a column twice, copy it in the rows that you read",
+        )
+    return names
+
+
+def column_name(column: Term, argument: str) -> str:
+    """The dotted path of a column that was given as `frazil.col`."""
+    parts = _PARTS.findall(str(column))
+    names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts]
+    if ".".join(parts) != str(column) or any("." in name for name in names):
+        raise InvalidInputError(f"{argument} takes columns, not {shown(column)}", hint="Give the column's name as text")
+    return ".".join(names)
 
 
 def order(sort_by: Sequence[str] | None) -> list[str] | None:
@@ -239,18 +289,3 @@ def texts(options: Mapping[str, object] | None, argument: str = "options") -> di
         value = str(value).lower() if isinstance(value, bool) else str(value)
         out[unicode(argument, key)] = unicode(argument, value)
     return out
-
-
-def rows(data: Any) -> Any:
-    """Rows with an Arrow stream. A pandas data frame has one, but it would contain the index as a column."""
-    if isinstance(data, type) or not any(hasattr(data, name) for name in _STREAMS):
-        raise InvalidInputError(
-            f"data: rows can't be read from a '{type(data).__name__}'",
-            hint="Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas",
-        )
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(data, pandas.DataFrame):
-        from frazil import interop
-
-        return interop.pandas_rows(data)
-    return data

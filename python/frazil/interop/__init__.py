@@ -6,21 +6,32 @@ from frazil.interop.arrow import (
     pandas_rows,
     reader_of,
     schema_of,
+    schema_of_rows,
     schema_of_type,
     single,
     table_of,
 )
+from frazil.interop.batch_reader import BatchReader, lazy_rows, opened, read_before, rows_of_batches
 from frazil.interop.python_values import python_rows, python_values
+from frazil.interop.variant_values import variants_of_json, variants_of_python
 
 __all__ = [
+    "BatchReader",
     "column_of",
     "is_table",
+    "lazy_rows",
+    "opened",
     "pandas_rows",
     "python_rows",
     "python_values",
+    "read_before",
     "reader_of",
+    "rows_of_batches",
     "schema_of",
+    "schema_of_rows",
     "schema_of_type",
     "single",
     "table_of",
+    "variants_of_json",
+    "variants_of_python",
 ]

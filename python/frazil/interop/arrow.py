@@ -13,12 +13,38 @@ from frazil.exceptions import InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["column_of", "is_table", "pandas_rows", "reader_of", "schema_of", "schema_of_type", "single", "table_of"]
+__all__ = [
+    "column_of",
+    "is_table",
+    "pandas_rows",
+    "reader_of",
+    "schema_of",
+    "schema_of_rows",
+    "schema_of_type",
+    "single",
+    "table_of",
+]
 
 
 def schema_of(source: Any) -> pa.Schema:
     """The pyarrow schema of an object with `__arrow_c_schema__`."""
     return pa.schema(source)
+
+
+def schema_of_rows(rows: Any) -> pa.Schema:
+    """The columns of rows that `arguments.rows` returned. The rows stay to be read."""
+    schema = getattr(rows, "schema", None)
+    if isinstance(schema, pa.Schema):
+        return schema
+    if hasattr(rows, "__arrow_c_schema__"):
+        return pa.schema(rows)
+    if hasattr(schema, "__arrow_c_schema__"):
+        return pa.schema(schema)
+    return (
+        pa.RecordBatchReader.from_stream(rows).schema
+        if hasattr(rows, "__arrow_c_stream__")
+        else pa.record_batch(rows).schema
+    )
 
 
 def schema_of_type(type_: pa.DataType) -> pa.Schema:
@@ -62,7 +88,27 @@ def pandas_rows(frame: pd.DataFrame) -> pa.Table:
     if named:
         message = f"the index {', '.join(named)} of the data frame would not be written"
         raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
-    return pa.Table.from_pandas(frame, preserve_index=False)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.lib.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _unfit(frame, error) from error
+
+
+def _unfit(frame: pd.DataFrame, error: Exception) -> InvalidInputError:
+    """The error for a data frame that pyarrow can't convert. It names the column."""
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        return InvalidInputError(f"data: the data frame has two columns '{twice}'", {"column": str(twice)})
+    for name in frame.columns:
+        try:
+            pa.Array.from_pandas(frame[name])
+        except Exception as reason:
+            return InvalidInputError(
+                f"data: a column of the data frame has no Arrow type: {str(reason).splitlines()[0]}",
+                {"column": str(name)},
+                f"Give all its values one type: frame[{name!r}] = frame[{name!r}].astype(str)",
+            )
+    return InvalidInputError(f"data: the data frame can't be converted to Arrow: {error}")
 
 
 def column_of(array: Any) -> tuple[pa.Table, bool]:

@@ -4,7 +4,8 @@
 //! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition
 //! transforms to whole columns.
 //!
-//! `transform_array` applies partition transforms to whole arrays, for `transform_column`.
+//! `transform_array` applies partition transforms to whole arrays, for `transform_column`. `type_names` names Arrow
+//! types in messages.
 
 pub(crate) mod array_value;
 pub mod bucket_array;
@@ -12,4 +13,5 @@ pub(crate) mod geoarrow;
 pub mod schema;
 pub(crate) mod transform_array;
 pub mod transform_column;
+pub(crate) mod type_names;
 pub mod variant;

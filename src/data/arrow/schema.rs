@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
 
 use super::geoarrow;
+use super::type_names::type_name;
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -244,7 +245,14 @@ fn table_type(field: &ArrowField, data_type: &DataType, ids: &mut Ids, path: &st
         }
         DataType::Dictionary(_, value) => table_type(field, value, ids, path)?,
         leaf => Type::Primitive(table_primitive(field, leaf).ok_or_else(|| {
-            Error::unsupported(format!("a table has no type for Arrow's {leaf}")).with("column", path)
+            Error::unsupported(format!("a table has no type for Arrow's {}", type_name(leaf)))
+                .with("column", path)
+                .hint(match leaf {
+                    DataType::UInt64 => "Cast the column to pyarrow.int64() or pyarrow.decimal128(20, 0)",
+                    DataType::Duration(_) => "Cast the column to pyarrow.int64()",
+                    DataType::Decimal256(..) => "Cast the column to a decimal128, which has up to 38 digits",
+                    _ => "Cast the column to another type",
+                })
         })?),
     })
 }

@@ -14,6 +14,7 @@ use arrow::datatypes::{
 };
 
 use super::bucket_array::bucket_array;
+use super::type_names::type_name;
 use crate::data::write::bounds_truncate::{lower_bytes, lower_text};
 use crate::error::{Error, Result};
 use crate::types::{PrimitiveType, Transform, Value, temporal};
@@ -38,7 +39,7 @@ macro_rules! as_longs {
 }
 
 fn misfit(array: &ArrayRef, what: &dyn std::fmt::Display) -> Error {
-    Error::invalid(format!("{what} does not apply to an array of type {}", array.data_type()))
+    Error::invalid(format!("{what} does not apply to an array of type {}", type_name(array.data_type())))
 }
 
 /// `transform` of every value of a column of type `source`: an array of the transform's result type, null for null.

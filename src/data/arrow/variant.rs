@@ -24,6 +24,7 @@ use arrow::datatypes::{
     TimestampNanosecondType,
 };
 
+use super::type_names::type_name;
 use crate::codec::variant::encode::{put, wrap_array, wrap_object};
 use crate::codec::variant::{Decimal, MAX_DEPTH, Metadata, VariantValue, check, json, members};
 use crate::error::{Error, Result};
@@ -89,7 +90,7 @@ pub fn unshred(stored: &ArrayRef) -> Result<ArrayRef> {
 /// The errors of [`unshred`]; `InvalidInput` if they are not variants.
 pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let foreign = || {
-        Error::invalid(format!("an array of type {} holds no variants", array.data_type()))
+        Error::invalid(format!("an array of type {} holds no variants", type_name(array.data_type())))
             .hint("A variant is a struct of the binary columns metadata and value")
     };
     let given = array.as_struct_opt().ok_or_else(foreign)?;
@@ -375,7 +376,10 @@ impl<'a> Typed<'a> {
             return Ok(Typed::Array(list, element.nulls(), Box::new(Shredded::of(element, depth + 1)?)));
         }
         let scalar = Scalar::of(column).ok_or_else(|| {
-            Error::unsupported(format!("a variant is shredded as {}, which no variant has", column.data_type()))
+            Error::unsupported(format!(
+                "a variant is shredded as {}, which no variant has",
+                type_name(column.data_type())
+            ))
         })?;
         Ok(Typed::Scalar(column, scalar))
     }

@@ -26,6 +26,7 @@ use super::conform_leaf::Rule;
 use super::refusal::{Refusal, rebase, too_large};
 use crate::data::arrow::geoarrow;
 use crate::data::arrow::schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, struct_members, to_arrow};
+use crate::data::arrow::type_names::type_name;
 use crate::data::read::defaults;
 use crate::error::{Error, Result};
 use crate::types::suggest::suggest;
@@ -179,6 +180,7 @@ fn other_geometry(field: &Field, found: &ArrowField) -> Option<PrimitiveType> {
 fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> Result<ConformKind> {
     use DataType as D;
     let misfit = || {
+        let found = type_name(found);
         Error::invalid(format!("{found} can't be written to a column of type {} without loss", field.ty))
             .with("column", path)
             .hint("Cast the column first")

@@ -20,9 +20,14 @@ use crate::store::http::auth::HeaderProvider;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, StoreOptions};
 use crate::types::options::truth;
+use crate::types::suggest::suggest;
 
 /// PyIceberg's property with the class of a catalog. It is the type too if no other type is given.
 const CUSTOM: &str = "py-catalog-impl";
+
+/// The names of all types.
+const TYPES: [&str; 11] =
+    ["filesystem", "hadoop", "sql", "jdbc", "rest", "memory", "in-memory", "hive", "glue", "dynamodb", "bigquery"];
 
 /// Whether properties are those of a file-system catalog.
 pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
@@ -60,9 +65,14 @@ pub(crate) fn of_type_with(
         Some(CUSTOM) if properties.contains_key(CUSTOM) => library(name, properties),
         other => {
             let other = other.unwrap_or_default();
-            Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
+            let known: Vec<String> = TYPES.iter().map(|known| (*known).to_owned()).collect();
+            let similar = suggest(&known, other).first().map(|known| format!("Did you mean '{known}'? "));
+            Err(Error::unsupported(format!("catalogs of type '{other}' are not supported"))
                 .with("catalog", name)
-                .hint("Supported types: filesystem, sql, rest, memory, and by PyIceberg hive, glue, dynamodb and bigquery"))
+                .hint(format!(
+                    "{}Supported types: filesystem, sql, rest, memory, and by PyIceberg hive, glue, dynamodb and bigquery",
+                    similar.unwrap_or_default()
+                )))
         }
     }
 }
@@ -92,6 +102,11 @@ fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn 
             .hint("Give warehouse='/a/folder'")
     })?;
     let options = StoreOptions::of_catalog(properties).with("catalog", name)?;
+    if store::local::is_file(root) {
+        return Err(Error::invalid("the warehouse is a file, not a folder")
+            .with("catalog", name)
+            .with("warehouse", root));
+    }
     let store = store::open_store(root, options.as_map())?;
     Ok(Arc::new(FilesystemCatalog::new(store, &store::location::absolute(root)?)?))
 }

@@ -91,7 +91,15 @@ impl NamedCatalog {
     }
 
     pub(super) fn no_table(&self, ident: &TableIdent) -> Error {
-        Error::not_found(format!("the table '{ident}' does not exist")).with("catalog", &self.opening.name)
+        let error = Error::not_found(format!("the table '{ident}' does not exist")).with("catalog", &self.opening.name);
+        // The error stays the same if the others can't be found.
+        match self.names.others_with(ident).unwrap_or_default().as_slice() {
+            [] => error,
+            others => error.hint(format!(
+                "The database has it for the catalog {}: open the catalog by that name",
+                others.iter().map(|other| format!("'{other}'")).collect::<Vec<_>>().join(", ")
+            )),
+        }
     }
 
     /// Adds a table whose metadata is in a file.

@@ -159,6 +159,13 @@ impl TableRegister for SqlRegister {
         }
     }
 
+    fn others_with(&self, table: &TableIdent) -> Result<Vec<String>> {
+        let text = "SELECT DISTINCT catalog_name FROM iceberg_tables WHERE table_namespace = ?1 AND table_name = ?2 \
+                    AND catalog_name <> ?3 ORDER BY catalog_name";
+        let rows = self.rows(text, &[&dotted(&table.namespace), &table.name, &self.catalog])?;
+        Ok(rows.into_iter().map(first).collect())
+    }
+
     fn prepare(&self) -> Result<()> {
         self.only_tables().map(drop)
     }

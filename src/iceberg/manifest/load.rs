@@ -14,7 +14,7 @@ use crate::store::{Location, Store};
 /// Errors of the store and of [`decode_list_of`], with the file; cancellation.
 pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
-        let bytes = store.get(&location.resolve(path)?)?;
+        let bytes = store.get(&location.resolve(path)?).map_err(|e| location.explain(e))?;
         return decode_list_of(&bytes, snapshot).with("path", location.found(path));
     }
     let paths = snapshot.manifests.iter().flatten();
@@ -24,7 +24,7 @@ pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapsho
 
 /// The entry of a manifest that v1 lists inline. Only its spec and length are known.
 fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_id: i64) -> Result<ManifestFile> {
-    let bytes = store.get(&location.resolve(path)?)?;
+    let bytes = store.get(&location.resolve(path)?).map_err(|e| location.explain(e))?;
     let manifest = Manifest::parse(&bytes).with("path", location.found(path))?;
     Ok(ManifestFile {
         path: path.to_owned(),

@@ -118,7 +118,8 @@ impl<'a> MetadataWalk<'a> {
     ) -> Result<()> {
         let load = |i: usize| -> Result<Vec<u8>> {
             check_cancelled()?;
-            self.store.get(&self.location.resolve(&wave[i].path)?).with("manifest", &wave[i].path)
+            let bytes = self.store.get(&self.location.resolve(&wave[i].path)?);
+            bytes.map_err(|e| self.location.explain(e)).with("manifest", &wave[i].path)
         };
         let loaded = store::in_parallel(self.store, wave.len(), load)?;
         let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();

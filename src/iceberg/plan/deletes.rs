@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DeleteRef, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::EntryColumns;
-use crate::iceberg::plan::equality_keys::EqualityKeyColumn;
+use crate::iceberg::plan::equality_keys::{DataKeys, EqualityKeyColumn};
 use crate::iceberg::plan::kept_entries::{KeptEntries, PartitionGroup};
 use crate::iceberg::plan::path_index::PathMap;
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -388,7 +388,7 @@ impl DeleteIndex {
         let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
         let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
         let mut out = AttachedDeletes { ranges: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
-        let mut known = HashMap::new();
+        let (mut known, mut keys) = (HashMap::new(), DataKeys::new(&batch.columns));
         for (k, row) in batch.rows.iter().enumerate() {
             if out.files.len() > most {
                 break;
@@ -399,7 +399,9 @@ impl DeleteIndex {
             let start = out.files.len();
             let row = *row as usize;
             let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-            self.deletes_of(batch, row, partitions.get(group).copied().flatten(), &mut out.files)?;
+            keys.move_to(row);
+            let partition = partitions.get(group).copied().flatten();
+            self.deletes_of(batch, row, partition, &mut keys, &mut out.files)?;
             let range = u32::try_from(start).ok().zip(u32::try_from(out.files.len()).ok());
             let range = range.ok_or_else(too_many)?;
             out.push(range, &mut known);
@@ -408,13 +410,20 @@ impl DeleteIndex {
         Ok(out)
     }
 
-    fn deletes_of(&self, batch: &KeptEntries, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
+    fn deletes_of(
+        &self,
+        batch: &KeptEntries,
+        row: usize,
+        partition: Option<u32>,
+        keys: &mut DataKeys<'_>,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
         let sequence_number = sequence_number(&batch.columns, row)?;
         let deletes = partition.and_then(|p| self.of_partition.get(p as usize));
         for list in [Some(&self.global), deletes.map(|d| &d.equality)].into_iter().flatten() {
             let start = list.partition_point(|d| d.reaches < sequence_number);
             let reaching = list.get(start..).unwrap_or_default().iter();
-            out.extend(reaching.filter(|d| d.may_touch(&batch.columns, row)).map(|d| d.file));
+            out.extend(reaching.filter(|d| d.may_touch(keys)).map(|d| d.file));
         }
         let Some(path) = batch.columns.path.get(row) else { return Ok(()) };
         if let Some((of, file)) = self.vectors.newest(path) {
@@ -460,8 +469,8 @@ impl DeleteIndex {
 }
 
 impl EqualityDelete {
-    fn may_touch(&self, data: &EntryColumns, row: usize) -> bool {
-        !self.keys.iter().any(|k| k.excludes(data, row))
+    fn may_touch(&self, data: &mut DataKeys<'_>) -> bool {
+        !self.keys.iter().any(|k| k.excludes(data))
     }
 }
 

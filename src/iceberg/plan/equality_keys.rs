@@ -46,11 +46,10 @@ impl EqualityKeyColumn {
     }
 
     /// Whether this column proves that no row of the data file has a key that the delete file deletes.
-    pub(crate) fn excludes(&self, data: &EntryColumns, row: usize) -> bool {
-        let Some(metric) = metric(data, self.field_id) else { return false };
-        let (values, nulls) = counts(metric, data, row);
-        let data_has_null = !self.required && nulls != Some(0);
-        let data_all_null = !self.required && nulls.is_some() && nulls == values;
+    pub(crate) fn excludes(&self, data: &mut DataKeys<'_>) -> bool {
+        let Some(data) = data.column(self) else { return false };
+        let data_has_null = !self.required && data.nulls != Some(0);
+        let data_all_null = !self.required && data.nulls.is_some() && data.nulls == data.values;
         if data_has_null && !self.no_null {
             return false;
         }
@@ -58,23 +57,68 @@ impl EqualityKeyColumn {
             return true;
         }
         // Bounds leave out NaNs, and NaN equals NaN.
-        if !self.no_nan && !has_no_nan(metric, data, row) {
+        if !self.no_nan && !data.no_nan {
             return false;
         }
-        let (Some((lower, upper)), Some((data_lower, data_upper))) =
-            (&self.bounds, bounds(metric, &self.ty, data, row))
-        else {
-            return false;
-        };
-        let (lower, upper) = (lower.as_ref(), upper.as_ref());
-        let above = |a: ValueRef<'_>, b: ValueRef<'_>| a.sql_cmp(b) == Some(Ordering::Greater);
-        // Bounds in the wrong order prove nothing. An unsigned order that is read as signed, for example, causes this.
-        let sane = !above(data_lower, data_upper) && !above(lower, upper);
+        let (Some((lower, upper)), Some((data_lower, data_upper))) = (&self.bounds, data.bounds) else { return false };
         let below = |upper: ValueRef<'_>, lower: ValueRef<'_>| {
-            above(lower, upper) && !(may_be_cut(upper, &self.ty) && lower.starts_with(upper))
+            is_above(lower, upper) && !(may_be_cut(upper, &self.ty) && lower.starts_with(upper))
         };
-        sane && (below(upper, data_lower) || below(data_upper, lower))
+        below(upper.as_ref(), data_lower) || below(data_upper, lower.as_ref())
     }
+}
+
+/// The metrics of one data file for the key columns of equality deletes. Each column is decoded once for all deletes.
+#[derive(Debug)]
+pub(crate) struct DataKeys<'e> {
+    columns: &'e EntryColumns,
+    row: usize,
+    /// `None` for a column without metrics.
+    known: Vec<(FieldId, Option<DataKeyColumn<'e>>)>,
+}
+
+#[derive(Debug)]
+struct DataKeyColumn<'e> {
+    values: Option<i64>,
+    nulls: Option<i64>,
+    no_nan: bool,
+    bounds: Option<(ValueRef<'e>, ValueRef<'e>)>,
+}
+
+impl<'e> DataKeys<'e> {
+    /// The metrics of entry 0. [`DataKeys::move_to`] chooses another one.
+    pub(crate) fn new(columns: &'e EntryColumns) -> DataKeys<'e> {
+        DataKeys { columns, row: 0, known: Vec::new() }
+    }
+
+    /// Goes on to another entry of the same columns.
+    pub(crate) fn move_to(&mut self, row: usize) {
+        self.row = row;
+        self.known.clear();
+    }
+
+    fn column(&mut self, key: &EqualityKeyColumn) -> Option<&DataKeyColumn<'e>> {
+        let place = self.known.iter().position(|(field, _)| *field == key.field_id).unwrap_or_else(|| {
+            self.known.push((key.field_id, self.decode(key)));
+            self.known.len() - 1
+        });
+        self.known.get(place)?.1.as_ref()
+    }
+
+    fn decode(&self, key: &EqualityKeyColumn) -> Option<DataKeyColumn<'e>> {
+        let metric = metric(self.columns, key.field_id)?;
+        let (values, nulls) = counts(metric, self.columns, self.row);
+        Some(DataKeyColumn {
+            values,
+            nulls,
+            no_nan: !key.ty.is_float() || has_no_nan(metric, self.columns, self.row),
+            bounds: bounds(metric, &key.ty, self.columns, self.row),
+        })
+    }
+}
+
+fn is_above(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
+    a.sql_cmp(b) == Some(Ordering::Greater)
 }
 
 fn metric(columns: &EntryColumns, field: FieldId) -> Option<&MetricColumn> {
@@ -96,6 +140,7 @@ fn counts(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> (Option<
     (values.map(all), nulls.map(all))
 }
 
+/// Bounds in the wrong order prove nothing. An unsigned order that is read as signed, for example, causes this.
 fn bounds<'e>(
     metric: &'e MetricColumn,
     ty: &PrimitiveType,
@@ -106,7 +151,7 @@ fn bounds<'e>(
         return None;
     }
     let (lower, upper) = believable_bounds(metric, row, ty);
-    lower.zip(upper)
+    lower.zip(upper).filter(|(lower, upper)| !is_above(*lower, *upper))
 }
 
 fn has_no_nan(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> bool {

@@ -29,9 +29,16 @@ pub struct KeptEntries {
 
 impl KeptEntries {
     /// The group of a kept row.
+    ///
+    /// # Errors
+    /// `Internal` for a row that was not kept.
     pub fn group(&self, row: usize) -> Result<&PartitionGroup> {
+        self.group_of_any(row).ok_or_else(|| Error::internal("a kept entry has no partition"))
+    }
+
+    /// The group of a row. `None` if no row of its partition can match.
+    pub fn group_of_any(&self, row: usize) -> Option<&PartitionGroup> {
         let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-        (self.groups.get(index).and_then(Option::as_ref))
-            .ok_or_else(|| Error::internal("a kept entry has no partition"))
+        self.groups.get(index).and_then(Option::as_ref)
     }
 }

@@ -228,7 +228,7 @@ fn keeps(batch: &PlannedBatch, row: usize) -> bool {
 
 /// The clause and bound by which [`keeps`] drops an entry of a kept group; `None` if it keeps the entry.
 pub(crate) fn why_dropped(batch: &PlannedBatch, row: usize) -> Option<String> {
-    let residual = &batch.group(row).ok()?.residual;
+    let residual = &batch.group_of_any(row)?.residual;
     let metrics = MetricsBounds::new(&batch.columns, row);
     match batch.columns.content.get(row) {
         Some(FileContent::PositionDeletes) => None,
@@ -259,7 +259,7 @@ pub(crate) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
         let size = columns.size_bytes[row].max(0) as u64;
         seen.files += 1;
         seen.file_bytes = seen.file_bytes.saturating_add(size);
-        if batch.group(row).is_ok() {
+        if batch.group_of_any(row).is_some() {
             seen.files_in_partitions += 1;
             seen.partition_bytes = seen.partition_bytes.saturating_add(size);
         }

@@ -246,7 +246,9 @@ impl RunningPlan {
             }
             wave.extend(self.queue.pop_front());
         }
-        self.wave_bytes = (self.wave_bytes * 4).min(WAVE_BYTES);
+        // Between two waves nothing is on its way. That costs a round trip to a remote store, so it gets fewer waves.
+        let growth = if self.judge.input.store.is_remote() { WAVE_BYTES / FIRST_WAVE_BYTES } else { 4 };
+        self.wave_bytes = (self.wave_bytes * growth).min(WAVE_BYTES);
         wave
     }
 

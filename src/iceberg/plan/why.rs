@@ -123,7 +123,9 @@ impl<'p> ReasonJudge<'p> {
     pub fn files(&self, verdict: &ManifestVerdict) -> Result<FileVerdicts> {
         check_cancelled()?;
         let file = &verdict.manifest;
-        let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
+        let location = &self.input.location;
+        let bytes = self.input.store.get(&location.resolve(&file.path)?);
+        let bytes = bytes.map_err(|e| location.explain(e)).with("manifest", &file.path)?;
         self.judge(verdict, &bytes).with("path", self.input.location.found(&file.path))
     }
 

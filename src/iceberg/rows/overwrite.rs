@@ -13,6 +13,7 @@ use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::commit::summary::REPLACE_PARTITIONS;
 use crate::iceberg::rows::effect::Effect;
+use crate::rows::row_changes::assignments::row_counts;
 use crate::rows::row_changes::patch::Remove;
 use crate::rows::stream::RowReader;
 
@@ -47,6 +48,16 @@ impl Brought {
         self.own.is_empty() && self.borrowed.is_empty()
     }
 
+    fn row_count(&self) -> u64 {
+        let counts = self.own.files().iter().chain(&self.borrowed).map(|file| file.record_count);
+        u64::try_from(counts.sum::<i64>()).unwrap_or_default()
+    }
+
+    /// The number of new rows, for the summary. The commit finds the rows that go.
+    fn counted(&self) -> (String, String) {
+        ("frazil.rows-inserted".to_owned(), self.row_count().to_string())
+    }
+
     fn add_to(self, change: SnapshotProducer) -> SnapshotProducer {
         let change = change.add_files(self.own.take()).owning_files();
         change.lending(self.borrowed.iter().map(|f| f.path.clone())).add_files(self.borrowed)
@@ -65,14 +76,19 @@ pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate) -> Resul
         }
         RowRemoval::Whole(_) => {
             let operation = if brought.is_empty() { Operation::Delete } else { Operation::Overwrite };
-            Ok(Some(brought.add_to(view.change(operation).remove_where(filter))))
+            let change = view.change(operation).remove_where(filter).with_summary([brought.counted()]);
+            Ok(Some(brought.add_to(change)))
         }
         RowRemoval::Named(files, hits) => {
             let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove)?;
+            let whole = files.iter().map(|file| file.record_count).sum::<i64>();
+            let whole = u64::try_from(whole).unwrap_or_default();
+            let new = brought.row_count();
+            let summary = row_counts(0, new, effect.counts.deleted + whole);
             effect.added.join(brought.own);
             effect.removed.extend(files);
             effect.borrowed = brought.borrowed;
-            effect.change(view, Command::Delete, filter.clone()).map(Some)
+            Ok(Some(effect.change(view, Command::Delete, filter.clone())?.with_summary(summary)))
         }
     }
 }
@@ -91,6 +107,6 @@ pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<
         let partitions: Vec<Arc<Partition>> = files.map(|f| f.partition.clone()).collect();
         change.remove_partitions(&partitions)
     };
-    let summary = [(REPLACE_PARTITIONS.to_owned(), "true".to_owned())];
+    let summary = [(REPLACE_PARTITIONS.to_owned(), "true".to_owned()), brought.counted()];
     Ok(Some(brought.add_to(change.with_summary(summary))))
 }

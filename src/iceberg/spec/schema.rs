@@ -25,26 +25,50 @@ pub struct FreshSchema {
 /// # Errors
 /// `InvalidInput` if an id is used twice, or a default is not a value of its column's type.
 pub fn assign_fresh_ids(schema: &Schema) -> Result<FreshSchema> {
-    let mut fresh = FreshIds { last: 0, ids: HashMap::new() };
+    Ok(numbered(schema, HashMap::new(), 0)?.0)
+}
+
+/// Numbers the columns like those of the same names in another schema. Columns of other names are numbered after `last`,
+/// in the order of [`assign_fresh_ids`]. Returns the highest number ever used, too.
+///
+/// # Errors
+/// As [`assign_fresh_ids`].
+pub fn assign_ids_like(schema: &Schema, like: &Schema, last: FieldId) -> Result<(FreshSchema, FieldId)> {
+    let known: HashMap<String, FieldId> = like.field_ids().filter_map(|id| Some((like.name_of(id)?, id))).collect();
+    let same = |id: FieldId| Some((id, *known.get(&schema.name_of(id)?)?));
+    numbered(schema, schema.field_ids().filter_map(same).collect(), last)
+}
+
+fn numbered(schema: &Schema, known: HashMap<FieldId, FieldId>, last: FieldId) -> Result<(FreshSchema, FieldId)> {
+    let mut fresh = FreshIds { last, known, ids: HashMap::new() };
     let fields = fresh.fields(&schema.fields.iter().collect::<Vec<_>>())?;
     let identifiers = schema.identifier_field_ids.iter().map(|id| {
         let new = fresh.ids.get(id).copied();
         new.ok_or_else(|| Error::invalid(format!("the identifier field {id} is not in the schema")))
     });
     let identifiers = identifiers.collect::<Result<Vec<_>>>()?;
-    Ok(FreshSchema { schema: Schema::new(0, fields, identifiers), ids: fresh.ids })
+    Ok((FreshSchema { schema: Schema::new(0, fields, identifiers), ids: fresh.ids }, fresh.last))
 }
 
 struct FreshIds {
     last: FieldId,
+    /// New ids by old ones, for columns that have one already.
+    known: HashMap<FieldId, FieldId>,
     ids: HashMap<FieldId, FieldId>,
 }
 
 impl FreshIds {
     fn next(&mut self, old: &Field) -> Result<FieldId> {
-        self.last = self.last.checked_add(1).ok_or_else(|| Error::invalid("the schema has too many columns"))?;
-        match self.ids.insert(old.id, self.last) {
-            None => Ok(self.last),
+        let id = match self.known.get(&old.id) {
+            Some(id) => *id,
+            None => {
+                self.last =
+                    self.last.checked_add(1).ok_or_else(|| Error::invalid("the schema has too many columns"))?;
+                self.last
+            }
+        };
+        match self.ids.insert(old.id, id) {
+            None => Ok(id),
             Some(_) => {
                 Err(Error::invalid(format!("the schema uses field id {} twice", old.id)).with("column", &old.name))
             }
@@ -111,7 +135,8 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         }
         let newest = field.ty.as_primitive().is_some_and(needs_version_3);
         if newest && version < 3 {
-            return at(format!("the type {} needs format version 3, the table has {version}", field.ty));
+            let problem = format!("the type {} needs format version 3, the table has {version}", field.ty);
+            return at(problem).map_err(|e| e.hint(way_out(&field.ty)));
         }
         if field.required && matches!(field.ty, Type::Primitive(PrimitiveType::Unknown)) {
             return at("a column of type unknown is always null, so it can't be required".to_owned());
@@ -125,11 +150,29 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
             return at(format!("values of {length} bytes can't be stored, so the type {} is not possible", field.ty));
         }
         if field.initial_default.is_some() && version < 3 {
-            return at(format!("an initial default needs format version 3, the table has {version}"));
+            let problem = format!("an initial default needs format version 3, the table has {version}");
+            return at(problem).map_err(|e| e.hint(format!("{NEWER}, or leave out the default")));
         }
         check_fields(&field.ty.children(), &format!("{name}."), version, names)?;
     }
     Ok(())
+}
+
+/// How a table gets format version 3.
+const NEWER: &str =
+    "Create the table with properties={'format-version': 3}, or raise its version with table.upgrade(3)";
+
+/// What to do about a type that needs format version 3.
+fn way_out(ty: &Type) -> String {
+    use PrimitiveType as P;
+    let other = match ty.as_primitive() {
+        Some(P::TimestampNs) => "use microseconds: pyarrow.timestamp('us')",
+        Some(P::TimestamptzNs) => "use microseconds: pyarrow.timestamp('us', 'UTC')",
+        Some(P::Unknown) => "give the column a type: a column with only nulls has none in Arrow",
+        Some(P::Geometry { .. } | P::Geography { .. }) => "store the well-known binary in a binary column",
+        _ => "store the value as text",
+    };
+    format!("{NEWER}, or {other}")
 }
 
 fn needs_version_3(ty: &PrimitiveType) -> bool {

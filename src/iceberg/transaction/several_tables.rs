@@ -1,7 +1,8 @@
 //! Changes of several tables of a catalog in one commit.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
@@ -14,6 +15,7 @@ use crate::iceberg::catalog::interface::TableCatalog;
 use crate::iceberg::committing::commit_all;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::transaction::pending::{IcebergTransaction, check_owner};
+use crate::parallel::CallLock;
 use crate::rows::seam;
 use crate::rows::stream::RowReader;
 
@@ -59,7 +61,7 @@ impl JointIcebergTransaction {
         // Changes are planned on all snapshots.
         let table = IcebergTable::of_catalog(self.catalog.load(ident)?)?.whole()?;
         table.writable_location().with("table", ident)?;
-        let part = JointPart(Arc::new(Mutex::new(Some(IcebergTransaction::at(table, branch.clone())))));
+        let part = JointPart::new(IcebergTransaction::at(table, branch.clone()));
         self.parts.push((ident.clone(), branch, part.clone()));
         Ok(part)
     }
@@ -71,8 +73,13 @@ impl JointIcebergTransaction {
     /// known whether the commit happened. Errors of the store.
     pub(crate) fn commit(&mut self) -> Result<Vec<(TableIdent, IcebergTable)>> {
         check_owner(self.process)?;
-        let parts = std::mem::take(&mut self.parts).into_iter();
-        let mut open: Vec<_> = parts.filter_map(|(ident, _, part)| Some((ident, part.lock().take()?))).collect();
+        if let Some((ident, ..)) = self.parts.iter().find(|(.., part)| part.0.open.is_of_this_call()) {
+            return Err(seam::in_use().with("table", ident));
+        }
+        let mut open = Vec::with_capacity(self.parts.len());
+        for (ident, _, part) in std::mem::take(&mut self.parts) {
+            open.extend(part.take()?.map(|changes| (ident, changes)));
+        }
         open.iter_mut().try_for_each(|(_, part)| part.close_append())?;
         if open.iter().all(|(_, part)| part.only_checks()) {
             // Nothing is published, so each table is looked at by itself.
@@ -98,7 +105,7 @@ impl JointIcebergTransaction {
             return;
         }
         for (_, _, part) in self.parts.drain(..) {
-            drop(part.lock().take());
+            part.end();
         }
     }
 }
@@ -125,18 +132,46 @@ impl seam::JointTransaction for JointIcebergTransaction {
     }
 }
 
-/// The changes of one table in a transaction over several. `None` after that has ended.
+/// The changes of one table in a transaction over several.
 #[derive(Clone)]
-pub(crate) struct JointPart(Arc<Mutex<Option<IcebergTransaction>>>);
+pub(crate) struct JointPart(Arc<SharedPart>);
+
+struct SharedPart {
+    /// `None` after the transaction has ended.
+    open: CallLock<Option<IcebergTransaction>>,
+    /// Set if the transaction ends while the changes are in use by the call that ends it.
+    is_given_up: AtomicBool,
+}
 
 impl JointPart {
-    fn lock(&self) -> MutexGuard<'_, Option<IcebergTransaction>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(changes: IcebergTransaction) -> JointPart {
+        JointPart(Arc::new(SharedPart { open: CallLock::new(Some(changes)), is_given_up: AtomicBool::new(false) }))
+    }
+
+    /// Takes the changes. `None` if the transaction has ended.
+    fn take(&self) -> Result<Option<IcebergTransaction>> {
+        self.0.open.with(|open| Ok(open.take())).unwrap_or_else(|| Err(seam::in_use()))
+    }
+
+    /// Gives the changes up, also those that are being made by the call that ends the transaction.
+    fn end(&self) {
+        self.0.is_given_up.store(true, Ordering::Release);
+        let _ = self.take();
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut IcebergTransaction) -> Result<T>) -> Result<T> {
         let ended = || Error::invalid("the transaction has ended").hint("Begin another with catalog.transaction()");
-        self.lock().as_mut().map_or_else(|| Err(ended()), work)
+        let done = self.0.open.with(|open| {
+            let done = work(open.as_mut().ok_or_else(ended)?);
+            match self.0.is_given_up.load(Ordering::Acquire) {
+                true => {
+                    drop(open.take());
+                    done.and_then(|_| Err(ended()))
+                }
+                false => done,
+            }
+        });
+        done.unwrap_or_else(|| Err(seam::in_use()))
     }
 }
 

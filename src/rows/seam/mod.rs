@@ -21,4 +21,5 @@ pub use catalog::{
 pub use scan::{NativeReads, PartedPlans, PlanPart, Scan};
 pub use table::{
     ChangesInParts, CherryPicks, FileRewrites, ForeignFiles, MaintenanceInParts, Table, Transaction, Transactions,
+    in_use,
 };

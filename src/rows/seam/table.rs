@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
@@ -38,6 +38,14 @@ pub trait Table: Send + Sync + Debug {
     fn location(&self) -> &str;
     /// The metadata file that was read.
     fn metadata_location(&self) -> &str;
+    /// The table's name in its catalog, if the table knows it.
+    fn name(&self) -> Option<String> {
+        None
+    }
+    /// The snapshots of the commit by which this version was made here. `None` if the format does not keep them.
+    fn committed(&self) -> Option<&[i64]> {
+        None
+    }
     /// The identity of the table; empty where the format has none.
     fn uuid(&self) -> &str {
         ""
@@ -222,6 +230,12 @@ pub trait Transactions {
     /// # Errors
     /// As [`Table::writable_location`] and [`Table::refresh`].
     fn begin(&self, branch: Option<String>) -> Result<Box<dyn Transaction>>;
+}
+
+/// The error for a transaction that the call uses already. It runs code of the user, such as a reader of rows.
+pub fn in_use() -> Error {
+    Error::invalid("the transaction is in use by the call that this call comes from")
+        .hint("A reader or generator of rows can't use the transaction that it feeds. Make its rows before")
 }
 
 /// Several changes that one commit publishes. A transaction that is dropped removes the files that it wrote.

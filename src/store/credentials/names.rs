@@ -30,9 +30,27 @@ pub(crate) const SIGN_URL: &str = "frazil.signer.url";
 /// The user's own file system, as text.
 pub const FILES: &str = "frazil.credentials.filesystem";
 
+/// The names of options with endpoints that only the catalog's server named, with commas between them. No secret goes
+/// there.
+pub(crate) const ENDPOINTS_OF_SERVER: &str = "frazil.endpoints-of-server";
+
 /// All of them.
-pub(crate) const ALL: [&str; 10] =
-    [SOURCE, PREFIXES, EXPIRES_AT, RENEW_URL, RENEW_TOKEN, RENEW_SETTINGS, PROVIDER, SIGNER, SIGN_URL, FILES];
+pub(crate) const ALL: [&str; 11] = [
+    SOURCE,
+    PREFIXES,
+    EXPIRES_AT,
+    RENEW_URL,
+    RENEW_TOKEN,
+    RENEW_SETTINGS,
+    PROVIDER,
+    SIGNER,
+    SIGN_URL,
+    FILES,
+    ENDPOINTS_OF_SERVER,
+];
+
+/// A catalog's property: hosts that get the user's secrets although only the catalog's server names them.
+pub(crate) const TRUSTED_HOSTS: &str = "frazil.trusted-hosts";
 
 /// A catalog's property. With `true`, tasks carry the catalog's token, and renew credentials themselves. With
 /// `with-credential`, they also carry its credential.

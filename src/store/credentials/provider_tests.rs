@@ -9,7 +9,8 @@ use super::super::super::object::ObjectFiles;
 use super::super::super::{Store, open_store};
 use super::super::names::{RENEW_TOKEN, RENEW_URL, SOURCE};
 use super::super::{
-    CredentialGrant, CredentialSource, PrefixConfig, TemporaryCredentials, current_options, grant, renewals_of,
+    CredentialGrant, CredentialSource, PrefixConfig, TemporaryCredentials, TrustedHosts, current_options, grant,
+    renewals_of,
 };
 use super::*;
 use crate::error::ErrorKind;
@@ -67,6 +68,7 @@ fn granted(server: &TestServer, name: &str, life_ms: i64) -> StoreOptions {
     ]);
     let prefixes = vec![PrefixConfig { prefix: "s3://b/t".to_owned(), config: keys(0, life_ms) }];
     let lending = CredentialGrant {
+        trusted: TrustedHosts::default(),
         name: name.to_owned(),
         granted: TemporaryCredentials { config: BTreeMap::new(), prefixes },
         source: Arc::new(TestSource::default()),
@@ -150,6 +152,7 @@ fn tokens_of_google_and_signatures_of_azure_are_renewed() {
     };
     let own = map(&[("gcs.service.host", server.url()), ("adls.account-host", server.url())]);
     let lending = CredentialGrant {
+        trusted: TrustedHosts::default(),
         name: "both".to_owned(),
         granted: both("first", 4000),
         source: Arc::new(Second(both("second", 60_000))),

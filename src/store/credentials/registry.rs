@@ -11,6 +11,7 @@ use super::names::{EXECUTORS_MAY_RENEW, PREFIXES, PROVIDER, RENEW_URL, SIGN_URL,
 use super::renewal::Renewal;
 use super::signing::RequestSigner;
 use super::temporary::{CredentialSource, PrefixConfig, TemporaryCredentials, expiry, prefixes_of};
+use super::trust::TrustedHosts;
 use crate::error::{Error, Result};
 use crate::parallel::lock_in_any_process;
 
@@ -57,6 +58,8 @@ pub struct CredentialGrant {
     pub source: Arc<dyn CredentialSource>,
     /// Renews them in other processes: a URL that answers with `storage-credentials`.
     pub elsewhere: Option<RemoteRenewal>,
+    /// The hosts that may get the user's secrets.
+    pub trusted: TrustedHosts,
 }
 
 /// The options of a table's store with granted credentials. `storage` has the catalog's options, `location` is the
@@ -64,9 +67,9 @@ pub struct CredentialGrant {
 ///
 /// Credentials of the longest prefix of a path come before the table's own options, and these before `storage`.
 pub fn grant(storage: StoreOptions, location: &str, lending: CredentialGrant) -> StoreOptions {
-    let CredentialGrant { name, granted, source, elsewhere } = lending;
+    let CredentialGrant { name, granted, source, elsewhere, trusted } = lending;
     SOURCES.put(&name, source);
-    let options = overlaid(storage, location, &granted).with_own(SOURCE, name);
+    let options = overlaid(storage, location, &granted, &trusted).with_own(SOURCE, name);
     match elsewhere {
         Some(elsewhere) => with_elsewhere(options, RENEW_URL, elsewhere),
         None => options,
@@ -84,11 +87,16 @@ pub fn hand_over_by(name: &str, handover: Arc<dyn Handover>) {
 }
 
 /// Options, replaced by granted ones.
-fn overlaid(storage: StoreOptions, location: &str, granted: &TemporaryCredentials) -> StoreOptions {
-    let options = storage.replaced_by(StoreOptions::of_server(&granted.config));
+fn overlaid(
+    storage: StoreOptions,
+    location: &str,
+    granted: &TemporaryCredentials,
+    trusted: &TrustedHosts,
+) -> StoreOptions {
+    let options = storage.replaced_by_server(StoreOptions::of_server(&granted.config), trusted);
     let fitting = super::temporary::longest_prefix(&granted.prefixes, location);
     let options = match fitting {
-        Some(fitting) => options.replaced_by(StoreOptions::of_server(&fitting.config)),
+        Some(fitting) => options.replaced_by_server(StoreOptions::of_server(&fitting.config), trusted),
         None => options,
     };
     match granted.prefixes_text() {
@@ -213,7 +221,8 @@ pub fn current_options(options: &BTreeMap<String, String>, location: &str) -> BT
     }
     let newest = StoreOptions::new(&options).and_then(|options| {
         let Some(renewal) = live(&options)? else { return Ok(options) };
-        Ok(overlaid(options, location, renewal.current()?.as_ref()))
+        // An endpoint that comes with newer credentials is trusted only if it was known before.
+        Ok(overlaid(options, location, renewal.current()?.as_ref(), &TrustedHosts::default()))
     });
     // The receiver says what is wrong with expired ones.
     newest.map_or_else(|_| options.clone(), |newest| newest.as_map().clone())

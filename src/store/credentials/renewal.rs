@@ -8,7 +8,7 @@ use super::super::place::Service;
 use super::names::{EXECUTORS_MAY_RENEW, is_expiry};
 use super::temporary::{CredentialSource, TemporaryCredentials};
 use crate::error::{Error, Result, is_secret_option};
-use crate::parallel::locked;
+use crate::parallel::{locked, locked_unless_cancelled};
 use crate::types::temporal::now_ms;
 
 /// Credentials are renewed this long before they expire.
@@ -109,7 +109,8 @@ impl Renewal {
     /// valid, the others use those.
     ///
     /// # Errors
-    /// `PermissionDenied` if the credentials have expired and can't be renewed.
+    /// `PermissionDenied` if the credentials have expired and can't be renewed. The error of a cancellation, which ends
+    /// the wait for another thread.
     pub(crate) fn current(&self) -> Result<Arc<TemporaryCredentials>> {
         if let Some(ready) = self.ready() {
             return Ok(ready);
@@ -119,7 +120,7 @@ impl Renewal {
         let _asking = match (self.asking.try_lock(), valid()) {
             (Ok(guard), _) => guard,
             (Err(TryLockError::WouldBlock), Some(granted)) => return Ok(granted),
-            (Err(_), _) => locked(&self.asking),
+            (Err(_), _) => locked_unless_cancelled(&self.asking)?,
         };
         // Another thread may have renewed them meanwhile.
         if let Some(ready) = self.ready() {
@@ -282,6 +283,23 @@ mod tests {
                 pause(1);
             }
             assert_eq!(token(&renewal), "old");
+            assert_eq!(asking.join().unwrap(), "token-1");
+        });
+    }
+
+    #[test]
+    fn a_wait_for_another_thread_can_be_cancelled() {
+        let source = Arc::new(TestSource { life_ms: 60_000, slow_ms: 2000, ..TestSource::default() });
+        let renewal = Renewal::new(None, Some(source.clone()));
+        std::thread::scope(|s| {
+            let asking = s.spawn(|| token(&renewal));
+            while source.asked.load(Ordering::Relaxed) == 0 {
+                pause(1);
+            }
+            let began = std::time::Instant::now();
+            let stopped = crate::parallel::Cancellation::after(2).scope(|| renewal.current());
+            assert_eq!(stopped.unwrap_err().message(), "stopped");
+            assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
             assert_eq!(asking.join().unwrap(), "token-1");
         });
     }

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config};
@@ -88,7 +88,7 @@ impl Postgres {
     }
 
     fn place(&self) -> String {
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(|h| format!("{h:?}")).collect();
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(host_text).collect();
         format!("{} at {}", self.config.get_dbname().unwrap_or("the default database"), hosts.join(", "))
     }
 
@@ -269,6 +269,15 @@ impl Database for Postgres {
                     WHERE table_name = ?1 AND table_schema = ANY (current_schemas(false))";
         let rows = self.query(&Statement::new(text, &[table]))?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
+
+/// The name of a host, or the folder of its socket.
+fn host_text(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(folder) => folder.display().to_string(),
     }
 }
 

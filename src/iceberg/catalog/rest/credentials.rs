@@ -18,7 +18,7 @@ use crate::format::ident::TableIdent;
 use crate::store::StoreOptions;
 use crate::store::credentials::{
     CarriedLogin, CredentialGrant, CredentialSource, EndpointSigner, EndpointSource, Handover, RemoteRenewal,
-    TemporaryCredentials, grant, hand_over_by, sign_by,
+    TemporaryCredentials, grant, hand_over_by, host_of, sign_by, trust_hint,
 };
 use crate::store::http::pairs;
 
@@ -102,13 +102,13 @@ pub(super) fn table_options(
     };
     let is_signed = table.config.get(IS_SIGNED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     if is_signed && !table.has_credentials() && !storage.has_credentials() {
-        let options = storage.replaced_by(StoreOptions::of_server(&table.config));
-        let (signer, url) = signer(server, table);
+        let options = storage.replaced_by_server(StoreOptions::of_server(&table.config), &session.trusted);
+        let (signer, url) = signer(server, table)?;
         let elsewhere = handover(url, table.signing.clone())?;
         return Ok(sign_by(options, &name, Arc::new(signer), elsewhere));
     }
     if !table.has_credentials() {
-        return Ok(storage.replaced_by(StoreOptions::of_server(&table.config)));
+        return Ok(storage.replaced_by_server(StoreOptions::of_server(&table.config), &session.trusted));
     }
     let (source, elsewhere): (Arc<dyn CredentialSource>, Option<RemoteRenewal>) =
         match renewed_at(server, ident, &table.config, None)? {
@@ -122,11 +122,12 @@ pub(super) fn table_options(
                 (Arc::new(Reloaded { session: session.clone(), ident: ident.clone() }), handover(url, request)?)
             }
         };
-    Ok(grant(storage, &table.metadata.location, CredentialGrant { name, granted: granted(table), source, elsewhere }))
+    let (granted, trusted) = (granted(table), session.trusted.clone());
+    Ok(grant(storage, &table.metadata.location, CredentialGrant { name, granted, source, elsewhere, trusted }))
 }
 
 /// The URL that renews the credentials of a table or of one of its plans, by the server's `config` of the table. `None`
-/// if another load does.
+/// if another load does. A URL that may not get the user's login is left out.
 ///
 /// # Errors
 /// `InvalidInput` for a table whose name the server can't take.
@@ -141,7 +142,7 @@ pub(super) fn renewed_at(
     if text(IS_RENEWED).is_some_and(|value| value.eq_ignore_ascii_case("false")) {
         return Ok(None);
     }
-    match text(RENEWED_AT) {
+    match text(RENEWED_AT).filter(|path| server.trust.allows(&server.url_of(path))) {
         Some(path) if query.is_empty() => Ok(Some(server.url_of(path))),
         Some(path) => {
             let (url, sign) = (server.url_of(path), if path.contains('?') { '&' } else { '?' });
@@ -164,15 +165,25 @@ fn reloading(server: &RestServer, ident: &TableIdent) -> Result<(String, Signing
 }
 
 /// What signs requests to the files of a table, and its URL.
-fn signer(server: &RestServer, table: &DescribedTable) -> (EndpointSigner, String) {
+///
+/// # Errors
+/// `PermissionDenied` for another host that would get the user's login.
+fn signer(server: &RestServer, table: &DescribedTable) -> Result<(EndpointSigner, String)> {
     let first = |keys: [&str; 2]| keys.iter().find_map(|key| table.config.get(*key).filter(|value| !value.is_empty()));
     let path = first(SIGNED_AT).map_or(DEFAULT_SIGNED_AT, String::as_str);
     let url = match first(SIGNER).filter(|_| !path.contains("://")) {
         Some(uri) => format!("{}/{}", uri.trim_end_matches('/'), path.trim_start_matches('/')),
         None => server.url_of(path),
     };
+    if !server.trust.allows(&url) {
+        return Err(Error::denied(
+            "the catalog's server names another host that signs requests, which would get your login",
+        )
+        .with("host", host_of(&url))
+        .hint(trust_hint(SIGNER[1], &url)));
+    }
     let (client, mut headers) = server.connection();
     headers.extend(table.signing.headers.iter().cloned());
     let properties: BTreeMap<String, String> = table.signing.properties.clone();
-    (EndpointSigner::new(client, url.clone(), headers, properties), url)
+    Ok((EndpointSigner::new(client, url.clone(), headers, properties), url))
 }

@@ -1,8 +1,8 @@
 //! A server that has told its configuration, and requests to it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints, has_views};
@@ -11,8 +11,9 @@ use super::names::{RouteTarget, separator};
 use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::parallel::lock_in_any_process;
 use crate::store::StoreOptions;
-use crate::store::credentials::{CarriedLogin, RemoteRenewal, carried_properties};
+use crate::store::credentials::{CarriedLogin, RemoteRenewal, TrustedHosts, carried_properties, host_of, trust_hint};
 use crate::store::http::auth;
 use crate::store::http::{HttpAnswer, HttpClient, HttpRequest, HttpVerb, LaterAnswer, encoded_path, is_unsent, pairs};
 use crate::types::json_members::OwnedMembers;
@@ -22,7 +23,7 @@ use crate::types::temporal::now_ms;
 const HEADER: &str = "header.";
 
 /// The header that asks for credentials of a table's files.
-const DELEGATION: &str = "X-Iceberg-Access-Delegation";
+pub(super) const DELEGATION: &str = "X-Iceberg-Access-Delegation";
 
 /// The property of a catalog whose server takes commits with at most one new snapshot.
 const ONE_SNAPSHOT: &str = "rest.one-snapshot-commits";
@@ -74,10 +75,40 @@ impl ServerConfig {
     ///
     /// # Errors
     /// As [`StoreOptions::of_catalog`], for the given properties.
-    pub(super) fn storage(&self, given: &BTreeMap<String, String>) -> Result<StoreOptions> {
-        let own = StoreOptions::of_catalog(given)?;
-        let defaults = StoreOptions::of_server(&self.defaults);
-        Ok(defaults.replaced_by(own).replaced_by(StoreOptions::of_server(&self.overrides)))
+    pub(super) fn storage(&self, given: &BTreeMap<String, String>, trusted: &TrustedHosts) -> Result<StoreOptions> {
+        let own =
+            StoreOptions::of_catalog(given)?.completed_by_server(StoreOptions::of_server(&self.defaults), trusted);
+        Ok(own.replaced_by_server(StoreOptions::of_server(&self.overrides), trusted))
+    }
+}
+
+/// Where the user's secrets may go.
+#[derive(Debug, Default)]
+pub(super) struct ServerTrust {
+    /// The hosts that the user named.
+    pub(super) hosts: TrustedHosts,
+    /// Whether requests carry secrets of the user.
+    pub(super) has_secrets: bool,
+    /// A server for tokens that gets none of them.
+    pub(super) kept_back: Option<String>,
+}
+
+impl ServerTrust {
+    /// Whether a URL may be asked in the way in which the catalog is asked.
+    pub(super) fn allows(&self, url: &str) -> bool {
+        !self.has_secrets || self.hosts.has(url)
+    }
+
+    /// Says that another server for tokens was not asked, because that may be the reason of a refusal.
+    fn explained(&self, e: Error) -> Error {
+        match &self.kept_back {
+            Some(url) if e.kind() == ErrorKind::PermissionDenied => e.advise(format!(
+                "The catalog's server names {} for tokens, which did not get your login. {}",
+                host_of(url),
+                trust_hint("oauth2-server-uri", url)
+            )),
+            _ => e,
+        }
     }
 }
 
@@ -93,12 +124,31 @@ pub(super) struct RestServer {
     headers: Vec<(String, String)>,
     delegation: String,
     one_snapshot: AtomicBool,
+    /// Where the user's secrets may go.
+    pub(super) trust: ServerTrust,
     /// The snapshots that opening a table asks for.
     pub(super) snapshots: Snapshots,
     /// The catalog's properties, with those of the server.
     pub(super) properties: BTreeMap<String, String>,
     /// The options of the tables' stores, without those of a single table.
     pub(super) storage: StoreOptions,
+}
+
+/// The servers of which this process knows by a refusal that they take one snapshot in a commit.
+static ONE_SNAPSHOT_SERVERS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The ends of the hosts of services that take one snapshot in a commit: Databricks (pyiceberg#3076).
+const ONE_SNAPSHOT_HOSTS: [&str; 3] = [".databricks.com", ".azuredatabricks.net", ".databricks.azure.cn"];
+
+fn place_of(uri: &str, prefix: Option<&str>) -> String {
+    format!("{uri} {}", prefix.unwrap_or_default())
+}
+
+/// Whether a server takes one snapshot in a commit, by its name or by an earlier refusal.
+fn is_known_for_one_snapshot(uri: &str, prefix: Option<&str>) -> bool {
+    let host = host_of(uri);
+    ONE_SNAPSHOT_HOSTS.iter().any(|end| host.ends_with(end))
+        || lock_in_any_process(&ONE_SNAPSHOT_SERVERS).is_some_and(|known| known.contains(&place_of(uri, prefix)))
 }
 
 /// The headers that properties set, by name and value.
@@ -116,6 +166,7 @@ impl RestServer {
         properties: BTreeMap<String, String>,
         storage: StoreOptions,
         snapshots: Snapshots,
+        trust: ServerTrust,
     ) -> RestServer {
         let text = |key: &str| properties.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let prefix = text("prefix").map(|prefix| encoded_path(prefix.trim_matches('/')));
@@ -129,6 +180,10 @@ impl RestServer {
             }
             false => true,
         });
+        let one_snapshot = match text(ONE_SNAPSHOT) {
+            Some(given) => given.eq_ignore_ascii_case("true"),
+            None => is_known_for_one_snapshot(&uri, prefix.as_deref()),
+        };
         RestServer {
             client: Arc::new(client),
             uri,
@@ -138,7 +193,8 @@ impl RestServer {
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
-            one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            one_snapshot: AtomicBool::new(one_snapshot),
+            trust,
             snapshots,
             properties,
             storage,
@@ -198,9 +254,12 @@ impl RestServer {
         self.one_snapshot.load(Ordering::Relaxed)
     }
 
-    /// Remembers that it does.
+    /// Remembers that it does, for all sessions of this process.
     pub(super) fn limit_snapshots(&self) {
         self.one_snapshot.store(true, Ordering::Relaxed);
+        if let Some(mut known) = lock_in_any_process(&ONE_SNAPSHOT_SERVERS) {
+            known.insert(place_of(&self.uri, self.prefix.as_deref()));
+        }
     }
 
     /// The separator of a namespace's levels, encoded.
@@ -252,7 +311,7 @@ impl RestServer {
     /// # Errors
     /// The server's refusal; as [`HttpClient::send`].
     pub(super) fn read(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest) -> Result<HttpAnswer> {
-        let answer = self.client.send(request).map_err(|e| at(e, endpoint, request))?;
+        let answer = self.client.send(request).map_err(|e| at(self.trust.explained(e), endpoint, request))?;
         match answer.is_success() || answer.status == 304 {
             true => Ok(answer),
             false => Err(self.refusal(doing, endpoint, request, &ServerError::of(&answer))),
@@ -287,7 +346,7 @@ impl RestServer {
                         e.kind(),
                         ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported
                     );
-                let e = at(e, endpoint, request);
+                let e = at(self.trust.explained(e), endpoint, request);
                 return match is_certain {
                     true => ChangeVerdict::Refused(ServerError::none(), e),
                     false => ChangeVerdict::Unknown(e),
@@ -309,7 +368,7 @@ impl RestServer {
     }
 
     fn refusal(&self, doing: &str, endpoint: Endpoint, request: &HttpRequest, said: &ServerError) -> Error {
-        at(said.error(doing, self.client.public(said.text())), endpoint, request)
+        at(self.trust.explained(said.error(doing, self.client.public(said.text()))), endpoint, request)
     }
 
     /// Reads JSON of an answer, with errors that name the request.
@@ -339,4 +398,25 @@ pub(super) fn config_request(uri: &str, warehouse: Option<&str>, headers: Vec<(S
         HttpRequest::new(HttpVerb::Get, format!("{uri}/v1/config{query}")).header("accept", "application/json");
     request.headers.extend(headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(DELEGATION)));
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_servers_are_known_for_one_snapshot() {
+        for (uri, expected) in [
+            ("https://adb-12.3.azuredatabricks.net/api/2.1/unity-catalog/iceberg-rest", true),
+            ("https://dbc-1.cloud.databricks.com/api/2.1/unity-catalog/iceberg-rest", true),
+            ("https://databricks.com.evil.example/api", false),
+            ("http://127.0.0.1:8181", false),
+        ] {
+            assert_eq!(is_known_for_one_snapshot(uri, None), expected, "{uri}");
+        }
+        let place = place_of("http://learned.example", Some("p"));
+        ONE_SNAPSHOT_SERVERS.lock().unwrap().insert(place);
+        assert!(is_known_for_one_snapshot("http://learned.example", Some("p")));
+        assert!(!is_known_for_one_snapshot("http://learned.example", Some("q")));
+    }
 }

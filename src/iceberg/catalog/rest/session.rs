@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::answers::{DescribedTable, looks_like_html};
 use super::errors::ServerError;
 use super::planning::mode::{PlanningMode, time_limit};
-use super::server::{RestServer, ServerConfig, config_request, headers};
+use super::server::{DELEGATION, RestServer, ServerConfig, ServerTrust, config_request, headers};
 use super::snapshots::Snapshots;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::ident::TableIdent;
 use crate::parallel::lock_in_any_process;
 use crate::store::StoreOptions;
-use crate::store::credentials::CarriedLogin;
+use crate::store::credentials::{CarriedLogin, TrustedHosts, host_of, trust_hint};
 use crate::store::http::auth::{self, Authorizer, HeaderProvider, ProvidedHeaders};
 use crate::store::http::{HttpAnswer, HttpClient, HttpSettings};
 
@@ -26,6 +26,8 @@ pub(super) struct RestSession {
     pub(super) given: BTreeMap<String, String>,
     /// Gives headers that properties can't give. Only this process has it.
     headers: Option<HeaderProvider>,
+    /// The hosts that may get the user's secrets.
+    pub(super) trusted: TrustedHosts,
     uri: String,
     server: OnceLock<RestServer>,
     loaded: Mutex<BTreeMap<TableIdent, Arc<DescribedTable>>>,
@@ -76,9 +78,10 @@ impl RestSession {
         auth::authorizer(given, &uri, &http_settings(given)?)?;
         PlanningMode::of(given)?;
         time_limit(given)?;
+        let trusted = TrustedHosts::of(given)?;
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
-        Ok(RestSession { id, name, given, headers, uri, server: OnceLock::new(), loaded: Mutex::default() })
+        Ok(RestSession { id, name, given, headers, trusted, uri, server: OnceLock::new(), loaded: Mutex::default() })
     }
 
     /// Whether another process can open the catalog by its name and properties.
@@ -144,8 +147,14 @@ impl RestSession {
             return Err(at(refused(&first, warehouse, &answer)));
         }
         let config = ServerConfig::of(&answer).map_err(at)?;
-        let properties = config.properties(&self.given);
-        let (uri, settings) = (uri_of(&properties)?, http_settings(&properties)?);
+        let mut properties = config.properties(&self.given);
+        let uri = uri_of(&properties)?;
+        let has_secrets = self.has_secrets(&first);
+        if has_secrets && uri != self.uri && !self.trusted.has(&uri) {
+            return Err(at(redirected(&uri)));
+        }
+        let kept_back = kept_back_token_server(&self.given, &mut properties, &self.trusted);
+        let settings = http_settings(&properties)?;
         let is_same = auth::is_same(&self.given, &properties) && uri == self.uri;
         let client = match is_same && settings == *first.settings() {
             true => first,
@@ -156,10 +165,49 @@ impl RestSession {
                 HttpClient::new(settings, authorizer)
             }
         };
-        let storage = config.storage(&self.given)?;
+        let storage = config.storage(&self.given, &self.trusted)?;
         let snapshots = Snapshots::of_properties(&properties)?;
-        Ok(RestServer::new(client, uri, &config, properties, storage, snapshots))
+        let trust = ServerTrust { hosts: self.trusted.clone(), has_secrets, kept_back };
+        Ok(RestServer::new(client, uri, &config, properties, storage, snapshots, trust))
     }
+
+    /// Whether requests carry secrets of the user.
+    fn has_secrets(&self, client: &HttpClient) -> bool {
+        let is_own = |(name, _): &(String, String)| !name.eq_ignore_ascii_case(DELEGATION);
+        self.headers.is_some() || client.authorizer().is_some() || headers(&self.given).iter().any(is_own)
+    }
+}
+
+/// The error for a server that sends the client to another host.
+fn redirected(uri: &str) -> Error {
+    Error::denied("the catalog's server sends its clients to another host, which would get your login")
+        .with("host", host_of(uri))
+        .hint(trust_hint("uri=", uri))
+}
+
+/// The properties that a login by OAuth2 sends.
+const SENT_FOR_TOKENS: [&str; 3] = ["token", "credential", "auth.oauth2.client_secret"];
+
+/// The property with the URL that gives tokens.
+const TOKEN_SERVER: &str = "oauth2-server-uri";
+
+/// Keeps the user's login back from another token server that only the catalog's server names: the user's own server
+/// stays. Returns the URL of the other one.
+fn kept_back_token_server(
+    given: &BTreeMap<String, String>,
+    properties: &mut BTreeMap<String, String>,
+    trusted: &TrustedHosts,
+) -> Option<String> {
+    let named = properties.get(TOKEN_SERVER).filter(|url| url.contains("://") && !trusted.has(url))?.clone();
+    let is_own = |name: &&str| given.get(*name).is_some_and(|own| properties.get(*name) == Some(own));
+    if !SENT_FOR_TOKENS.iter().any(|name| is_own(&name)) {
+        return None;
+    }
+    match given.get(TOKEN_SERVER) {
+        Some(own) => properties.insert(TOKEN_SERVER.to_owned(), own.clone()),
+        None => properties.remove(TOKEN_SERVER),
+    };
+    Some(named)
 }
 
 /// The error for a configuration that was refused.

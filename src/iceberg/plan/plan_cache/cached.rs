@@ -58,7 +58,9 @@ impl Judge {
             self.layout.get_or_init(|| found.layout.clone());
             return Ok(batch);
         }
-        let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
+        let location = &self.input.location;
+        let bytes = self.input.store.get(&location.resolve(&file.path)?);
+        let bytes = bytes.map_err(|e| location.explain(e)).with("manifest", &file.path)?;
         let manifest = Manifest::parse_listed(&bytes, file.size(), self.layout.get())?;
         manifest.check_spec(&self.specs.get(file.spec_id)?.spec, &self.input.schema)?;
         self.layout.get_or_init(|| manifest.layout().clone());

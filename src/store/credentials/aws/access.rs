@@ -29,6 +29,8 @@ const OTHERS: [&str; 4] = [
 pub(crate) struct AwsAccess {
     pub(crate) renewal: Option<Arc<Renewal>>,
     pub(crate) region: Option<String>,
+    /// Whether the keys only sign requests: there is no token of a session, which would be sent.
+    pub(crate) only_signs: bool,
 }
 
 /// What the options and the environment say.
@@ -42,8 +44,9 @@ pub(crate) fn access(options: &StoreOptions) -> Result<AwsAccess> {
     };
     // The name stays in this process. It tells apart all that differs.
     let name = format!("aws {:?} {:?}", source, options.as_map());
+    let only_signs = matches!(&source.origin, Origin::Keys(keys) if keys.token.is_none());
     let renewal = shared(&name, None, || Ok(Arc::new(Renewal::new(None, Some(Arc::new(source))))))?;
-    Ok(AwsAccess { renewal: Some(renewal), region })
+    Ok(AwsAccess { renewal: Some(renewal), region, only_signs })
 }
 
 /// Where the keys come from, and the profile's region. `None` leaves the keys to the client.

@@ -6,7 +6,7 @@
 //! Sources: RFC 6749 (client credentials), RFC 8693 (token exchange), the properties of Java's `OAuth2Properties`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -20,7 +20,7 @@ use super::super::settings::HttpSettings;
 use super::basic::BasicLogin;
 use super::traits::{AUTHORIZATION, Authorizer};
 use crate::error::{Error, Result};
-use crate::parallel;
+use crate::parallel::locked_unless_cancelled;
 use crate::store::runtime::PerProcess;
 use crate::types::temporal::now;
 
@@ -100,7 +100,7 @@ impl OAuth2Tokens {
     /// The token of this process, a new one if the known one is old.
     fn current(&self) -> Result<OAuth2Token> {
         let kept = self.kept.get(|| Ok(Arc::default()))?;
-        let mut slot = locked(&kept)?;
+        let mut slot = locked_unless_cancelled(&kept)?;
         let known = match slot.take() {
             Some(token) => Some(token),
             None => self.settings.token.clone().map(|text| self.token(text, None)),
@@ -201,18 +201,6 @@ impl OAuth2Tokens {
     }
 }
 
-/// Locks the token. Cancellation ends the wait for another thread.
-fn locked(kept: &Mutex<Option<OAuth2Token>>) -> Result<MutexGuard<'_, Option<OAuth2Token>>> {
-    loop {
-        match kept.try_lock() {
-            Ok(slot) => return Ok(slot),
-            Err(TryLockError::Poisoned(slot)) => return Ok(slot.into_inner()),
-            Err(TryLockError::WouldBlock) => parallel::check_cancelled()?,
-        }
-        std::thread::sleep(parallel::POLL_INTERVAL);
-    }
-}
-
 /// Base64 with the alphabet of URLs (RFC 4648, section 5), with or without padding.
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
@@ -241,7 +229,7 @@ impl Authorizer for OAuth2Tokens {
             return Ok(false);
         }
         let kept = self.kept.get(|| Ok(Arc::default()))?;
-        let mut slot = locked(&kept)?;
+        let mut slot = locked_unless_cancelled(&kept)?;
         let Some(old) = slot.clone() else { return Ok(true) };
         // Another thread may have renewed it already.
         if bearer(&old.text) != refused {
@@ -255,7 +243,7 @@ impl Authorizer for OAuth2Tokens {
 
     fn life(&self) -> Option<(Duration, Duration)> {
         let kept = self.kept.get(|| Ok(Arc::default())).ok()?;
-        let mut slot = locked(&kept).ok()?;
+        let mut slot = locked_unless_cancelled(&kept).ok()?;
         let given = || self.settings.token.clone().map(|text| self.token(text, None));
         let known = slot.take().or_else(given)?;
         let (renewed, end) = slot.insert(known).times?;

@@ -45,7 +45,9 @@ pub(super) fn plan_options(
     };
     remember(&name);
     let granted = TemporaryCredentials { config: config.clone(), prefixes };
-    let options = grant(server.storage.clone(), location, CredentialGrant { name, granted, source, elsewhere });
+    let trusted = session.trusted.clone();
+    let options =
+        grant(server.storage.clone(), location, CredentialGrant { name, granted, source, elsewhere, trusted });
     Ok(options.as_map().clone())
 }
 

@@ -1,0 +1,151 @@
+"""Answers to names that do not exist. Nothing here runs before a mistake is made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from frazil.names.similar import similar
+
+__all__ = ["Items", "answers", "of_module", "of_value", "wrong_call"]
+
+_Class = TypeVar("_Class", bound=type)
+_Item = TypeVar("_Item")
+
+
+def answers(property_name: str | None = None) -> Callable[[_Class], _Class]:
+    """A class whose unknown attributes are answered with Frazil's word.
+
+    Args:
+        property_name: The property that gives objects of the class. A call of such an object says so.
+    """
+
+    def decorated(cls: _Class) -> _Class:
+        # Type checkers must not see these: every attribute would exist for them.
+        setattr(cls, "__getattr__", _no_attribute)  # noqa: B010
+        if property_name is not None:
+            setattr(cls, "__call__", _refuse_calls(property_name))  # noqa: B010
+        return cls
+
+    return decorated
+
+
+def _no_attribute(self: Any, name: str) -> NoReturn:
+    cls = type(self)
+    if any(name in vars(base) for base in cls.__mro__):
+        # A property of this name has raised an AttributeError of its own.
+        object.__getattribute__(self, name)
+    message = f"'{cls.__name__}' object has no attribute {name!r}"
+    if not name.startswith("_"):
+        answer = _answer([base.__name__ for base in cls.__mro__], name)
+        message = message if answer is None else f"{message}: {answer}"
+    raise AttributeError(message, name=name, obj=self)
+
+
+def _refuse_calls(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+        raise TypeError(_said_of(name))
+
+    return refuse
+
+
+def _said_of(name: str) -> str:
+    if name == "filter":
+        return "`filter` is a property of a scan: its filter. Write `scan.where(...)` to add a filter"
+    return f"`{name}` is a property here: write it without ()"
+
+
+class Items(list[_Item]):
+    """The list that a property gives. A call of it says that it is a property."""
+
+    __slots__ = ("_property",)
+
+    def __init__(self, items: list[_Item], property_name: str) -> None:
+        super().__init__(items)
+        self._property = property_name
+
+    def __reduce_ex__(self, _: Any) -> tuple[type[list[_Item]], tuple[list[_Item]]]:
+        return list, (list(self),)
+
+
+# Type checkers know a call of a list as a mistake.
+setattr(Items, "__call__", lambda self, *_, **__: _refuse_calls(self._property)(self))  # noqa: B010
+
+
+def of_module(name: str, asked: FrameType | None) -> Exception:
+    """The error for a name that the package `frazil` does not have.
+
+    `from frazil import name` gets an ImportError with the answer, because Python would replace the text of an
+    AttributeError.
+
+    Args:
+        name: The name.
+        asked: The frame of the package's `__getattr__`.
+    """
+    answer = _answer(["frazil"], name)
+    message = f"module 'frazil' has no attribute {name!r}"
+    if answer is None:
+        known = asked.f_globals.get("__all__", []) if asked is not None else []
+        meant = similar(name, known) if not name.startswith("_") else None
+        return AttributeError(message if meant is None else f"{message}. Did you mean '{meant}'?")
+    if asked is not None and asked.f_back is not None and _imports(asked.f_back):
+        return ImportError(f"cannot import name {name!r} from 'frazil': {answer}", name="frazil")
+    return AttributeError(f"{message}: {answer}")
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether a frame is at an instruction `from … import …`."""
+    import opcode
+
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return 0 <= at < len(code) and opcode.opname[code[at]] == "IMPORT_FROM"
+
+
+def of_value(function: str, argument: str) -> str | None:
+    """The answer to an argument of a function, or None."""
+    from frazil.names import others
+
+    known = others.ARGUMENTS.get(function, {}).get(argument)
+    return None if known is None else others.sentence(argument, known)
+
+
+def _answer(owners: list[str], name: str) -> str | None:
+    from frazil.names import others
+
+    for owner in owners:
+        if (known := others.ATTRIBUTES.get(owner, {}).get(name)) is not None:
+            return others.sentence(name, known)
+    return None
+
+
+def wrong_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError | None:
+    """The error for a call whose arguments do not fit the function, or None if they fit.
+
+    It names the method that was called, the argument of this meaning, or else one of a similar name.
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        said = str(error)
+    else:
+        return None
+    names = list(signature.parameters)
+    is_method = names[:1] in (["self"], ["cls"]) and bool(args)
+    owner = (args[0] if isinstance(args[0], type) else type(args[0])).__name__ if is_method else ""
+    called = f"{owner}.{function.__name__}" if owner else function.__name__
+    unknown = next((name for name in kwargs if name not in names), None)
+    if unknown is None:
+        return TypeError(f"{called}(): {said}. Its arguments are {_listed(names, is_method)}")
+    said = f"{called}() got an unexpected keyword argument {unknown!r}"
+    if (answer := of_value(function.__name__, unknown)) is not None:
+        return TypeError(f"{said}: {answer}")
+    if (meant := similar(unknown, names)) is not None:
+        return TypeError(f"{said}. Did you mean '{meant}'?")
+    return TypeError(f"{said}. Its arguments are {_listed(names, is_method)}")
+
+
+def _listed(names: list[str], is_method: bool) -> str:
+    return ", ".join(names[1:] if is_method else names) or "none"

@@ -1,0 +1,187 @@
+"""The site is complete: every page is in the navigation, links lead somewhere, and generated files are up to date."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
+RECIPES = [page for page in (DOCS / "howto").rglob("*.md") if page.parent != DOCS / "howto"]
+# What users of other libraries search for.
+WORDS = ["time travel", "schema evolution", "partition evolution", "vacuum", "quickstart", "getting started", "logging"]
+WORDS += [
+    "maintenance",
+    "upsert",
+    "cdc",
+    "gdpr",
+    "rollback",
+    "z-order",
+    "trino",
+    "flink",
+    "athena",
+    "snowflake",
+    "migrat",
+]
+MOST_LINES = 40
+MOST_FILES = 20
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+REPOSITORY = re.compile(r"https://(?:raw\.githubusercontent|github)\.com/frazil/frazil/(?:(?:blob|tree)/)?main/(.*)")
+PROJECT = re.compile(r"github\.com/[\w.-]+/frazil|[\w-]+\.github\.io/\w+|raw\.githubusercontent\.com/[\w.-]+/\w+")
+
+
+def loaded(path: str) -> ModuleType:
+    """A script as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LLMS, PLOTS, RELEASE = loaded("tools/llms_txt.py"), loaded("benches/plots.py"), loaded("tools/release_check.py")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^( *)```.*?^\1```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    text = page.read_text("utf-8")
+    headings = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "") for heading in headings]
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
+
+
+def dead(page: Path, text: str) -> Iterator[str]:
+    """Relative links that lead nowhere."""
+    for link in LINK.findall(without_code(text)):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            yield link
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = [path for _, _, path in LLMS.pages(CONFIG)]
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert not list(dead(page, page.read_text("utf-8")))
+
+
+def test_a_dead_link_is_found() -> None:
+    text = "[a](gone.md) [b](guide/scan.md#no-such-part) [c](#nowhere) [d](guide/scan.md#filters) [e](https://x.y)"
+    assert list(dead(DOCS / "index.md", text)) == ["gone.md", "guide/scan.md#no-such-part", "#nowhere"]
+
+
+def test_recipes_are_short_and_listed() -> None:
+    index = (DOCS / "howto" / "index.md").read_text("utf-8")
+    assert len(RECIPES) >= 30
+    assert not [page.name for page in RECIPES if len(page.read_text("utf-8").splitlines()) > MOST_LINES]
+    listed = {(DOCS / "howto" / link).resolve() for link in LINK.findall(index)}
+    assert listed == set(RECIPES)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_words_of_the_field_are_found(word: str) -> None:
+    assert any(word in page.read_text("utf-8").lower().replace("\n", " ") for page in PAGES)
+
+
+def test_folders_of_recipes_are_small() -> None:
+    assert all(len(list(folder.glob("*.md"))) <= MOST_FILES for folder in {page.parent for page in RECIPES})
+
+
+def test_llms_txt_is_up_to_date() -> None:
+    assert (DOCS / "llms.txt").read_text("utf-8") == LLMS.text(), "run `make llms`"
+
+
+def test_plots_are_up_to_date() -> None:
+    assert not [path.name for path, text in PLOTS.drawn().items() if path.read_text("utf-8") != text], (
+        "run `make plots`"
+    )
+
+
+def test_plots_show_the_figures_of_the_page() -> None:
+    text = (
+        "## Planning\n| a | b | Frazil | Other |\n|---|---|---|---|\n| x | none | 0.5 | **1,000.5** (2001×) |\n\n## Z\n"
+    )
+    plot = PLOTS.Plot("p", "A plot", "Planning", ["x", "none"], {"Frazil": "Frazil", "Other": "Other"})
+    assert PLOTS.figures(plot, text) == {"Frazil": 0.5, "Other": 1000.5}
+    assert "1000.5 s  (2001×)" in PLOTS.svg(plot, {"Frazil": 0.5, "Other": 1000.5})
+    with pytest.raises(ValueError, match="has no row"):
+        PLOTS.figures(PLOTS.Plot("p", "A plot", "Planning", ["y"], {"Frazil": "Frazil"}), text)
+
+
+def test_the_project_has_one_address() -> None:
+    files = [*ROOT.glob("*.md"), *PAGES, ROOT / "mkdocs.yml", ROOT / "pyproject.toml", ROOT / "Cargo.toml"]
+    files += (ROOT / ".github").rglob("*.yml")
+    named = {found for file in files for found in PROJECT.findall(file.read_text("utf-8"))}
+    assert named <= {"github.com/frazil/frazil", "frazil.github.io/frazil", "raw.githubusercontent.com/frazil/frazil"}
+
+
+def test_links_of_the_readme_are_absolute_and_alive() -> None:
+    links = LINK.findall(without_code((ROOT / "README.md").read_text("utf-8")))
+    assert not [link for link in links if not link.startswith("https://")]
+    for link in links:
+        if found := re.match(r"https://frazil\.github\.io/frazil/(.*?)/?$", link):
+            page = found[1] or "index"
+            assert (DOCS / f"{page}.md").exists() or (DOCS / page / "index.md").exists(), link
+        if found := REPOSITORY.match(link):
+            assert (ROOT / found[1]).exists(), link
+
+
+def test_the_home_page_and_the_readme_have_the_same_example() -> None:
+    first = re.compile(r"```python\n(.*?)```", re.DOTALL)
+    readme, home = (first.search(path.read_text("utf-8")) for path in (ROOT / "README.md", DOCS / "index.md"))
+    assert readme is not None
+    assert home is not None
+    assert readme[1] == home[1]
+
+
+def project(folder: Path, changelog: str, *, cargo: str = "1.2.3", lock: str = "1.2.3", readme: str = "") -> Path:
+    (folder / "Cargo.toml").write_text(f'[package]\nname = "frazil"\nversion = "{cargo}"\n')
+    (folder / "Cargo.lock").write_text(f'[[package]]\nname = "frazil"\nversion = "{lock}"\n')
+    (folder / "CHANGELOG.md").write_text(changelog)
+    (folder / "README.md").write_text(readme)
+    return folder
+
+
+GOOD = "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-26\n### Added\n- A thing.\n\n## [1.2.2] - 2026-10-01\n"
+
+
+def test_a_version_that_is_ready(tmp_path: Path) -> None:
+    assert RELEASE.faults(project(tmp_path, GOOD), "v1.2.3", ["v1.2.3"]) == []
+    assert RELEASE.faults(tmp_path, None, ["v1.2.2"]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "tag", "tags", "fault"),
+    [
+        ({"cargo": "1.2.4"}, None, [], "Cargo.lock: it has version 1.2.3"),
+        ({"changelog": GOOD.replace(" - 2026-11-26", "")}, None, [], "there is no section"),
+        ({"changelog": GOOD.replace("- A thing.", "")}, None, [], "the section of 1.2.3 is empty"),
+        ({"changelog": GOOD.replace("## [Unreleased]\n", "## [Unreleased]\n- More.\n")}, None, [], "move the lines"),
+        ({}, "v1.2.4", [], "the tag is v1.2.4"),
+        ({}, None, ["v1.2.3"], "was released before"),
+        ({"readme": "[a](docs/x.md)"}, None, [], "docs/x.md is not absolute"),
+        ({"cargo": "1.2", "lock": "1.2"}, None, [], "is not three numbers"),
+    ],
+)
+def test_a_version_that_is_not_ready(
+    changes: dict[str, str], tag: str | None, tags: list[str], fault: str, tmp_path: Path
+) -> None:
+    given = {"changelog": GOOD, **changes}
+    found = RELEASE.faults(project(tmp_path, given.pop("changelog"), **given), tag, tags)
+    assert any(fault in text for text in found), found

@@ -1,0 +1,350 @@
+"""Lines that users of PyIceberg, Spark, Polars, pandas and delta-rs type from habit.
+
+Each line is right here, or the error names Frazil's word.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pathlib
+import pickle
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil.names import others
+
+ROOT = pathlib.Path(__file__).parents[2]
+ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "city": ["Oslo", "Bergen", "Oslo"]})
+
+
+@pytest.fixture
+def catalog() -> fz.Catalog:
+    catalog = fz.catalog(type="memory")
+    catalog.create_namespace("db")
+    return catalog
+
+
+@pytest.fixture
+def table(catalog: fz.Catalog) -> fz.Table:
+    return catalog.create_table("db.t", data=ROWS)
+
+
+BUCKETS = "[id_bucket: bucket[16](1)]"
+
+RIGHT: list[tuple[str, Any]] = [
+    # Catalogs.
+    ("catalog.create_namespace('db', if_not_exists=True)", None),
+    ("catalog.create_table('db.t', ROWS.schema, if_not_exists=True).scan().count()", 3),
+    ("catalog.create_table('db.n', data=ROWS).scan().count()", 3),
+    ("catalog.create_table('db.n', data=pl.DataFrame({'a': [1]})).schema.names", ["a"]),
+    ("catalog.create_table('db.n', data=pd.DataFrame({'a': [1]})).schema.names", ["a"]),
+    ("catalog.create_table('db.n', data=duckdb.sql('select 1::bigint as a')).schema.names", ["a"]),
+    ("fz.write_table('db.n', ROWS, catalog=catalog).name", "db.n"),
+    ("fz.write_table('db.t', ROWS, mode='append', catalog=catalog).scan().count()", 6),
+    ("fz.write_table('db.t', ROWS.slice(1), mode='overwrite', catalog=catalog).scan().count()", 2),
+    ("fz.write_table('db.t', ROWS, mode='ignore', catalog=catalog).scan().count()", 3),
+    ("catalog.drop_table('db.none', if_exists=True)", None),
+    ("catalog.drop_namespace('none', if_exists=True)", None),
+    ("catalog.list_tables()", ["db.t"]),
+    ("catalog.list_tables('db')", ["db.t"]),
+    ("catalog.load_table('db.t').name", "db.t"),
+    ("catalog.table_exists('db.t')", True),
+    (
+        "[f.name for f in catalog.create_table('db.n', ROWS.schema, partition_by='city').partition_spec.fields]",
+        ["city"],
+    ),
+    ("str(catalog.create_table('db.n', ROWS.schema, partition_by=[fz.bucket(16, 'id')]).partition_spec)", BUCKETS),
+    ("catalog.create_table('db.n', ROWS.schema, partition_by=fz.col('city')).partition_spec.fields[0].name", "city"),
+    ("catalog.create_table('db.n', ROWS.schema, sort_by='id desc').sort_order.fields[0].descending", True),
+    # Tables.
+    ("table.name", "db.t"),
+    ("table.snapshot_by_id(table.snapshot.id) == table.snapshot", True),
+    ("table.snapshot_by_id(1)", None),
+    ("table.head(2).num_rows", 2),
+    ("table.scan(limit=2).count()", 2),
+    ("table.scan(select='id').to_arrow().column_names", ["id"]),
+    ("table.scan(select=[fz.col('city')]).to_arrow().column_names", ["city"]),
+    ("table.scan().select(['id']).schema.names", ["id"]),
+    ("table.scan().select('city', 'id').schema.names", ["city", "id"]),
+    ("table.scan().head(1).num_rows", 1),
+    ("sum(batch.num_rows for batch in table.scan())", 3),
+    ("pl.DataFrame(table.scan()).height", 3),
+    ("len(pd.DataFrame.from_arrow(table.scan()))", 3),
+    ("table.schema['id'].type", "long"),
+    ("'id' in table.schema, 'none' in table.schema", (True, False)),
+    ("table.upsert(ROWS.slice(0, 1), on='id').scan().count()", 3),
+    ("table.merge(ROWS, on='id', when_matched_delete=True).scan().count()", 0),
+    ("table.delete('true').scan().count()", 0),
+    ("table.append(table.scan()).scan().count()", 6),
+    ("table.append(pl.LazyFrame({'id': [4], 'city': ['Oslo']})).scan().count()", 4),
+    ("table.append(ds.dataset(ROWS)).scan().count()", 6),
+    ("table.append(ds.dataset(ROWS).scanner(filter=ds.field('id') > 2)).scan().count()", 4),
+    ("table.append(ROWS.to_batches()).scan().count()", 6),
+    ("table.append(batch for batch in ROWS.to_batches(max_chunksize=1)).scan().count()", 6),
+    ("table.append([pl.from_arrow(ROWS), ROWS.to_pandas()]).scan().count()", 9),
+    ("table.append(ROWS.to_reader()).scan().count()", 6),
+    ("table.append(ROWS).last_commit.rows_added", 3),
+    ("table.refs['main'].snapshot_id == table.snapshot.id", True),
+    ("table.transaction().append(ROWS).commit().last_commit.rows_added", 3),
+    ("hasattr(table, 'current_snapshot'), hasattr(fz, 'load_catalog'), hasattr(fz.col('a'), 'isin')", (False,) * 3),
+]
+
+
+@pytest.mark.parametrize(("line", "value"), RIGHT, ids=[line for line, _ in RIGHT])
+def test_a_habit_is_right(line: str, value: Any, catalog: fz.Catalog, table: fz.Table) -> None:
+    assert eval(line, known(catalog, table)) == value
+
+
+def known(catalog: fz.Catalog, table: fz.Table) -> dict[str, Any]:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow.dataset as ds
+
+    names = {"fz": fz, "pa": pa, "pl": pl, "pd": pd, "ds": ds, "duckdb": duckdb, "ROWS": ROWS}
+    return {**names, "catalog": catalog, "table": table}
+
+
+ANSWERED: list[tuple[str, str]] = [
+    # PyIceberg.
+    ("fz.load_catalog('x')", "PyIceberg's `load_catalog` is `frazil.catalog('name')` here"),
+    ("exec('from frazil import load_catalog')", "PyIceberg's `load_catalog` is `frazil.catalog('name')` here"),
+    ("exec('from frazil import EqualTo')", "col('x') == value"),
+    ("fz.StaticTable.from_metadata('x')", "frazil.open_table(path)"),
+    ("fz.In('id', [1])", "col('x').is_in(values)"),
+    ("fz.AlwaysTrue()", "'true'"),
+    ("fz.NoSuchTableError", "frazil.NotFoundError"),
+    ("fz.DayTransform()", "day('x')"),
+    ("catalog.create_table_if_not_exists('db.t', ROWS.schema)", "if_not_exists=True"),
+    ("catalog.create_namespace_if_not_exists('db')", "if_not_exists=True"),
+    ("catalog.purge_table('db.t')", "drop_table(…, purge=True)"),
+    ("catalog.create_table('db.n', ROWS.schema, partition_spec=None)", "`partition_spec` is `partition_by` here"),
+    ("catalog.create_table('db.n', ROWS.schema, sort_order=None)", "`sort_order` is `sort_by` here"),
+    ("catalog.create_table('db.n', schema=pl.DataFrame({'a': [1]}))", "data=rows"),
+    ("table.scan(row_filter='id > 1')", "PyIceberg's `row_filter` is `filter` here"),
+    ("table.scan(selected_fields=('id',))", "PyIceberg's `selected_fields` is `select` here"),
+    ("table.scan(snapshot_id=1)", "PyIceberg's `snapshot_id` is `at` here"),
+    ("table.scan(case_sensitive=False)", "options={'case-sensitive': …}"),
+    ("table.current_snapshot()", "PyIceberg's `current_snapshot` is `snapshot` here"),
+    ("table.history()", "inspect.history()"),
+    ("table.snapshot_by_name('main')", "refs[name]"),
+    ("table.spec()", "partition_spec"),
+    ("table.specs()", "partition_spec"),
+    ("table.metadata.current_schema_id", "inspect"),
+    ("table.schema()", "`schema` is a property here: write it without ()"),
+    ("table.sort_order()", "`sort_order` is a property here"),
+    ("table.partition_spec()", "`partition_spec` is a property here"),
+    ("table.snapshots()", "`snapshots` is a property here"),
+    ("table.snapshot()", "`snapshot` is a property here"),
+    ("table.refs()", "`refs` is a property here"),
+    ("table.inspect()", "`inspect` is a property here"),
+    ("table.update_spec()", "update_partition_spec()"),
+    ("table.manage_snapshots()", "refs"),
+    ("table.maintenance.expire_snapshots()", "maintain"),
+    ("table.expire_snapshots()", "maintain.expire_snapshots()"),
+    ("table.dynamic_partition_overwrite(ROWS)", "overwrite_partitions(data)"),
+    ("table.append(df=ROWS)", "PyIceberg's `df` is `data` here"),
+    ("table.overwrite(ROWS, overwrite_filter='id = 1')", "PyIceberg's `overwrite_filter` is `where` here"),
+    ("table.delete(delete_filter='id = 1')", "Table.delete() got an unexpected keyword argument 'delete_filter'"),
+    ("table.delete(delete_filter='id = 1')", "PyIceberg's `delete_filter` is `where` here"),
+    ("table.upsert(ROWS, join_cols=['id'])", "PyIceberg's `join_cols` is `on` here"),
+    ("table.to_arrow()", "scan().to_arrow()"),
+    ("table.scan().projection()", "schema"),
+    ("table.schema.find_field('id')", "field(name)"),
+    ("table.schema.column_names", "names"),
+    ("table.schema.as_arrow()", "to_arrow()"),
+    ("table.snapshot.snapshot_id", "PyIceberg's `snapshot_id` is `id` here"),
+    ("table.snapshot.timestamp_ms", "timestamp"),
+    ("table.schema['id'].field_id", "PyIceberg's `field_id` is `id` here"),
+    ("table.partition_spec.spec_id", "PyIceberg's `spec_id` is `id` here"),
+    ("table.transaction().commit_transaction()", "commit()"),
+    ("table.transaction().update_spec()", "update_partition_spec()"),
+    ("table.refs.remove_tag('v')", "drop(name)"),
+    # Spark.
+    ("catalog.listTables('db')", "list_tables()"),
+    ("catalog.tableExists('db.t')", "table_exists(…)"),
+    ("fz.read_table('db.t')", "frazil.load_table(name)"),
+    ("fz.days('ts')", "day('x')"),
+    ("fz.col('id').isin([1, 2])", "Spark's `isin` is `is_in(values)` here"),
+    ("fz.col('id').isNull()", "is_null()"),
+    ("fz.col('city').startswith('O')", "starts_with(prefix)"),
+    ("table.show()", "head()"),
+    ("table.toPandas()", "scan().to_pandas()"),
+    ("table.columns", "schema.names"),
+    ("table.writeTo('x')", "append(data)"),
+    ("table.insert_into(ROWS)", "append(data)"),
+    ("table.rewrite_data_files()", "maintain.compact()"),
+    ("table.maintain.rewrite_data_files()", "compact()"),
+    ("table.maintain.rollback_to_snapshot(1)", "table.rollback(to=id)"),
+    ("table.rollback_to_snapshot(1)", "rollback(to=id)"),
+    ("table.scan().orderBy('id')", "to_spark(spark).orderBy(…)"),
+    ("table.scan().take(3)", "head(n)"),
+    # Polars, pandas, pyarrow, DuckDB.
+    ("table.filter('id = 1')", "scan(filter)"),
+    ("table.select('id')", "scan(select=[…])"),
+    ("table.scan().filter('id = 1')", "scan.where(...)"),
+    ("table.scan().collect()", "to_polars()"),
+    ("table.scan().with_columns()", "to_polars().with_columns(…)"),
+    ("table.scan().group_by('city')", "to_polars().group_by(…)"),
+    ("table.scan().limit(n=3)", "Polars' `n` is `rows` here"),
+    ("table.scan().columns", "schema.names"),
+    ("table.scan().num_rows", "count()"),
+    ("table.scan().to_table()", "to_arrow()"),
+    ("table.scan().fetchall()", "to_arrow().to_pylist()"),
+    ("fz.col('id').is_between(1, 2)", "Polars' `is_between` is `between(low, high)` here"),
+    ("fz.col('id').eq(1)", "== value"),
+    ("fz.col('id').notna()", "is_not_null()"),
+    ("fz.lit(1)", "a Python value"),
+    ("pd.DataFrame(table.scan())", "scan.to_pandas()"),
+    # delta-rs.
+    ("fz.DeltaTable('x')", "frazil.open_table(path)"),
+    ("fz.write_deltalake('x', ROWS)", "frazil.write_table(name, data)"),
+    ("fz.Table('lake/db/events')", "frazil.open_table(path)"),
+    ("fz.Catalog('prod')", "frazil.catalog('name')"),
+    ("fz.Scan('x')", "table.scan(...)"),
+    ("table.vacuum()", "maintain.expire_snapshots()"),
+    ("table.optimize.compact()", "maintain.compact()"),
+    ("table.version()", "snapshot.id"),
+    ("table.to_pyarrow_table()", "scan().to_arrow()"),
+    ("table.load_cdf(starting_version=0)", "changes(since=…)"),
+    ("table.update(predicate='id = 1', updates={'city': 'x'})", "`predicate` is `where` here"),
+    ("table.merge(source=ROWS, predicate='id')", "delta-rs' `source` is `data` here"),
+    ("table.restore(1)", "rollback(to=id)"),
+    # Mistyped.
+    ("fz.catlog('x')", "Did you mean 'catalog'?"),
+    ("table.scan(fliter='id = 1')", "Did you mean 'filter'?"),
+    ("table.delete()", "Table.delete(): missing a required argument: 'where'"),
+    ("table.delete(None)", "where='true' for all rows"),
+    ("table.update(True, {'city': 'x'})", "where='true' for all rows"),
+    ("catalog.create_table('db.n')", "Give schema=, or rows by data="),
+]
+
+
+@pytest.mark.parametrize(("line", "answer"), ANSWERED, ids=[line for line, _ in ANSWERED])
+def test_a_habit_is_answered(line: str, answer: str, catalog: fz.Catalog, table: fz.Table) -> None:
+    before = table.snapshot
+    with pytest.raises((AttributeError, TypeError, ImportError, fz.InvalidInputError)) as raised:
+        eval(line, known(catalog, table))
+    assert answer in str(raised.value)
+    assert table.refresh().snapshot == before
+
+
+def test_there_are_enough_habits() -> None:
+    assert len(RIGHT) + len(ANSWERED) >= 88
+
+
+CLASSES: dict[str, Any] = {
+    "frazil": fz,
+    "Catalog": fz.Catalog,
+    "Table": fz.Table,
+    "Scan": fz.Scan,
+    "Schema": fz.Schema,
+    "Field": fz.Field,
+    "Snapshot": fz.Snapshot,
+    "PartitionSpec": fz.PartitionSpec,
+    "SortOrder": fz.SortOrder,
+    "Ref": fz.Ref,
+    "Refs": fz.Refs,
+    "Term": fz.Term,
+    "Predicate": fz.Predicate,
+    "Transaction": fz.Transaction,
+    "CatalogTransaction": fz.CatalogTransaction,
+    "Maintain": fz.maintain.Maintain,
+    "UpdateSchema": fz.UpdateSchema,
+    "UpdatePartitionSpec": fz.UpdatePartitionSpec,
+    "Inspect": fz.Inspect,
+}
+
+
+@pytest.mark.parametrize("owner", others.ATTRIBUTES)
+def test_no_name_of_the_table_exists_here(owner: str) -> None:
+    """A name that comes to exist must leave the table."""
+    assert [name for name in others.ATTRIBUTES[owner] if hasattr(CLASSES[owner], name)] == []
+
+
+@pytest.mark.parametrize("owner", [owner for owner in others.ATTRIBUTES if owner != "frazil"])
+def test_every_class_of_the_table_answers(owner: str) -> None:
+    assert "__getattr__" in vars(CLASSES[owner]) or any("__getattr__" in vars(c) for c in CLASSES[owner].__mro__)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(o, n) for o, names in others.ATTRIBUTES.items() for n in names])
+def test_the_words_of_the_table_exist(owner: str, name: str) -> None:
+    """The first word of each answer is something that its class, the package or another library has."""
+    _, here = others.ATTRIBUTES[owner][name]
+    for part in here.split(" and "):
+        found = re.match(r"(table\.|frazil\.|scan\.)?([A-Za-z_]+)\b", part)
+        holder = {"table.": fz.Table, "frazil.": fz}.get(found.group(1) or "") if found else None
+        if found is None or found.group(1) == "scan.":
+            continue
+        word = found.group(2)
+        if holder is None and hasattr(CLASSES[owner], word):
+            continue
+        assert holder is None or hasattr(holder, word), here
+        assert holder is not None or word in OTHER_WORDS or hasattr(fz, word), here
+
+
+OTHER_WORDS = {"catalog", "pyarrow", "pyspark", "left", "right", "not", "a", "for", "or", "str", "partition_by", "name"}
+OTHER_WORDS |= {"to_arrow", "annotation", "scan", "n"}
+
+
+def functions() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for holder in [*CLASSES.values(), fz.row_changes.RowChanges, fz.refs.RefChanges]:
+        for name in dir(holder):
+            if not name.startswith("_") and name != "spark" and callable(getattr(holder, name)):
+                found.setdefault(name, []).append(getattr(holder, name))
+    return found
+
+
+@pytest.mark.parametrize("function", [name for name in others.ARGUMENTS if name != "read"])
+def test_arguments_of_the_table_are_others_here(function: str) -> None:
+    known = functions()[function]
+    for one in known:
+        names = set(inspect.signature(one).parameters)
+        assert not names & set(others.ARGUMENTS[function]), one
+    for name, (_, here) in others.ARGUMENTS[function].items():
+        takes_all = any(p.kind is p.VAR_KEYWORD for one in known for p in inspect.signature(one).parameters.values())
+        if re.fullmatch(r"[a-z_]+", here) and not takes_all:
+            assert any(here in inspect.signature(one).parameters for one in known), (name, here)
+
+
+def test_type_checkers_see_no_getattr() -> None:
+    """Every attribute would exist for them."""
+    for path in (ROOT / "python" / "frazil").rglob("*.py"):
+        if path.name != "__init__.py":
+            assert "def __getattr__" not in path.read_text("utf-8"), path
+
+
+def test_an_error_inside_of_a_property_stays(table: fz.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Any) -> Any:
+        raise AttributeError("broken inside")
+
+    monkeypatch.setattr(fz.Table, "format", property(broken))
+    with pytest.raises(AttributeError, match="broken inside"):
+        table.format  # noqa: B018
+
+
+def test_a_type_error_of_a_method_itself_stays(table: fz.Table) -> None:
+    def rows() -> Any:
+        raise TypeError("the user's own")
+        yield
+
+    with pytest.raises(TypeError, match="the user's own"):
+        table.append(rows())
+
+
+def test_lists_and_copies_are_plain(table: fz.Table) -> None:
+    snapshots = table.snapshots
+    assert isinstance(snapshots, list)
+    assert type(pickle.loads(pickle.dumps(snapshots))) is list
+    assert copy.copy(snapshots) == snapshots == [table.snapshot]
+
+
+def test_the_page_shows_the_table() -> None:
+    page = (ROOT / "docs" / "guide" / "names.md").read_text("utf-8")
+    assert others.page() in page, "write it again: python -c 'from frazil.names import others; print(others.page())'"
