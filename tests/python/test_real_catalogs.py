@@ -155,7 +155,8 @@ def azure(request: Asking, folder: Path) -> Reached:
     server = served(request, "azurite")
     own = sql(folder, f"abfs://frazil/{folder.name}")
     own |= {"adls.account-name": server["account"], "adls.account-key": server["key"]}
-    parts = {"adls.blob-storage-authority": f"127.0.0.1:{server['port']}", "adls.blob-storage-scheme": "http"}
+    parts = {f"adls.{kind}-storage-authority": f"127.0.0.1:{server['port']}" for kind in ("blob", "dfs")}
+    parts |= {f"adls.{kind}-storage-scheme": "http" for kind in ("blob", "dfs")}
     io = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
     return Reached({**own, "adls.account-host": server["endpoint"]}, {**own, **parts, **io})
 
