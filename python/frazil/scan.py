@@ -327,9 +327,12 @@ class Scan:
         arguments.installed("duckdb")
         import duckdb
 
-        relation: duckdb.DuckDBPyRelation = (duckdb if connection is None else connection).from_arrow(
-            self.to_arrow_dataset()
-        )
+        if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
+            raise InvalidInputError(
+                f"connection must be a connection of DuckDB, not {arguments.shown(connection)}",
+                hint="Give the result of duckdb.connect(), or leave it out",
+            )
+        relation: duckdb.DuckDBPyRelation = (connection or duckdb).from_arrow(self.to_arrow_dataset())
         return relation
 
     def to_daft(self) -> daft.DataFrame:
