@@ -279,6 +279,10 @@ def test_several_tables(real: Real) -> None:
 def test_four_writers(real: Real) -> None:
     catalog, name = real.ours(), f"{real.namespace}.t"
     table = catalog.create_table(name, SCHEMA, properties={"commit.retry.num-retries": "100"})
+    if real.kind == "nessie":
+        # It ignores that a commit requires a table without snapshots.
+        table = table.append(one(0))
+        table.delete("id = 0")
     failed: list[BaseException] = []
 
     def write(writer: int) -> None:
