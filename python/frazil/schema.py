@@ -233,6 +233,16 @@ class PartitionField(NamedTuple):
     field_id: int
     column: str | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same field. The column's name does not count: older versions did not record it."""
+        return isinstance(other, PartitionField) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
+
     def __str__(self) -> str:
         return f"{self.name}: {_term(self.transform, self.column, self.source_id)}"
 
@@ -277,6 +287,16 @@ class SortField(NamedTuple):
     descending: bool
     nulls_first: bool
     column: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same field. The column's name does not count: older versions did not record it."""
+        return isinstance(other, SortField) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
 
     def __str__(self) -> str:
         term = _term(self.transform, self.column, self.source_id)

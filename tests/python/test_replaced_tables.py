@@ -53,7 +53,7 @@ def test_a_replaced_table_keeps_its_history(catalog: fz.Catalog) -> None:
     assert [(field.name, field.id) for field in new.schema.fields] == [("name", 2), ("id", 1)]
     assert (new.properties["a"], new.properties["b"]) == ("1", "2")
     assert [snapshot.id for snapshot in new.snapshots] == [snapshot.id for snapshot in before.snapshots]
-    assert new.current_snapshot is None
+    assert new.snapshot is None
     assert new.scan().count() == 0
     assert list(new.refs) == ["kept"]
     assert new.scan(at=before.snapshots[0].id).count() == 1
@@ -61,7 +61,7 @@ def test_a_replaced_table_keeps_its_history(catalog: fz.Catalog) -> None:
     again = new.append(named(7))
     assert again.scan().to_arrow().column_names == ["name", "id"]
     assert ids(again) == [7]
-    assert again.refresh().current_snapshot.parent_id is None
+    assert again.refresh().snapshot.parent_id is None
     assert ids(catalog.load_table("db.t")) == [7]
 
 

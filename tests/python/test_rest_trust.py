@@ -98,8 +98,8 @@ def test_the_catalog_does_not_move_to_another_host(
     assert "sesame" not in str(raised.value)
     assert other.service.asked == []
     # The user may allow it.
-    moved = opened(server, **{TRUST: "localhost", "header.X-Key": "sesame-key"})
     server.switches.auth = None
+    moved = opened(server, **{TRUST: "localhost", "header.X-Key": "sesame-key"})
     assert moved.list_namespaces() == []
     assert asked(other, "listNamespaces")
 

@@ -68,7 +68,8 @@ fn columns() -> HashMap<FieldId, ArrayRef> {
 
 fn kept(filter: &str) -> Result<String> {
     let columns = columns();
-    let read = parse(filter)?;
+    // As text, a filter has the present time in place of `current_timestamp`.
+    let read = parse(&parse(filter)?.to_string())?;
     let bound = bind(&read, &schema(), true)?;
     let mask = matches(&bound, 4, &|id| columns.get(&id).cloned())?;
     // Text and JSON say the same.

@@ -193,22 +193,22 @@ fn every_pair_of_types_is_settled() {
 
 #[test]
 fn what_would_lose_something_is_refused() {
-    assert!(refusal(P::Int, a(Int64Array::from(vec![1]))).contains("Int64 can't be written to a column of type int"));
+    assert!(refusal(P::Int, a(Int64Array::from(vec![1]))).contains("int64 can't be written to a column of type int"));
     assert!(refusal(P::Float, a(Float64Array::from(vec![1.0]))).contains("column: c"));
-    assert!(refusal(P::Int, a(StringArray::from(vec!["1"]))).contains("Utf8"));
-    assert!(refusal(P::Int, a(UInt32Array::from(vec![1]))).contains("UInt32"));
-    assert!(refusal(P::Long, a(UInt64Array::from(vec![1]))).contains("UInt64"));
-    assert!(refusal(P::String, a(Int32Array::from(vec![1]))).contains("Int32"));
+    assert!(refusal(P::Int, a(StringArray::from(vec!["1"]))).contains("string"));
+    assert!(refusal(P::Int, a(UInt32Array::from(vec![1]))).contains("uint32"));
+    assert!(refusal(P::Long, a(UInt64Array::from(vec![1]))).contains("uint64"));
+    assert!(refusal(P::String, a(Int32Array::from(vec![1]))).contains("int32"));
     assert!(refusal(P::Timestamp, a(TimestampMicrosecondArray::from(vec![1]).with_timezone("UTC"))).contains("UTC"));
     assert!(refusal(P::Timestamptz, a(TimestampMicrosecondArray::from(vec![1]))).contains("without loss"));
-    assert!(refusal(P::Fixed(3), new_null_array(&DataType::FixedSizeBinary(2), 1)).contains("FixedSizeBinary"));
+    assert!(refusal(P::Fixed(3), new_null_array(&DataType::FixedSizeBinary(2), 1)).contains("fixed_size_binary[2]"));
     let dec = P::Decimal { precision: 4, scale: 2 };
     assert!(
         refusal(dec.clone(), a(decimal(vec![Some(10_000)], 9, 2)))
             .contains("does not fit decimal(4, 2) (column: c, row: 0)")
     );
     assert!(refusal(dec.clone(), a(decimal(vec![Some(10), Some(11)], 9, 3))).contains("row: 1"));
-    assert!(refusal(dec, a(Int32Array::from(vec![1]))).contains("Int32"));
+    assert!(refusal(dec, a(Int32Array::from(vec![1]))).contains("int32"));
     assert!(
         refusal(P::Timestamp, a(TimestampNanosecondArray::from(vec![1000, 1])))
             .contains("finer than the column's unit (column: c, row: 1)")

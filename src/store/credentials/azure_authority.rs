@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// The option with the host of the blob service.
 pub(crate) const OPTION: &str = "adls.blob-storage-authority";
 
+/// The option with the scheme of its address.
+pub(crate) const SCHEME: &str = "adls.blob-storage-scheme";
+
 /// The endpoint that the options describe; `None` if the account is unknown, or if the options give its whole address.
 ///
 /// A host that begins with a dot follows the account's name. The account's name follows any other host, as a folder.
@@ -15,13 +18,20 @@ pub(crate) fn endpoint(options: &BTreeMap<String, String>, account: Option<&str>
     }
     let authority = option(OPTION)?.trim_end_matches('/');
     let account = account.or(option("adls.account-name")).or(option("azure_storage_account_name"))?;
-    let scheme = option("adls.blob-storage-scheme").unwrap_or("https");
+    let scheme = option(SCHEME).unwrap_or("https");
     let address = match authority.split_once("://") {
         Some(_) => authority.to_owned(),
         None if authority.starts_with('.') => format!("{scheme}://{account}{authority}"),
         None => format!("{scheme}://{authority}/{account}"),
     };
     Some(("azure_storage_endpoint".to_owned(), address))
+}
+
+/// Whether a host is the one that the option's value names, with or without the account.
+pub(crate) fn is_host(value: &str, host: &str) -> bool {
+    let named = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let named = named.split(['/', ':']).next().unwrap_or_default();
+    !named.is_empty() && (host == named || (named.starts_with('.') && host.ends_with(named)))
 }
 
 #[cfg(test)]
@@ -53,5 +63,14 @@ mod tests {
         assert_eq!(address(&[(OPTION, ""), ("adls.account-name", "acct")], None), None);
         assert_eq!(address(&[("adls.blob-storage-scheme", "http")], Some("acct")), None);
         assert_eq!(address(&[(OPTION, "h"), ("adls.account-host", "acct.blob.example")], Some("acct")), None);
+    }
+
+    #[test]
+    fn a_host_is_known_by_its_value() {
+        assert!(is_host("blob.example:10000", "blob.example"));
+        assert!(is_host("https://blob.example/x", "blob.example"));
+        assert!(is_host(".blob.example", "acct.blob.example"));
+        assert!(!is_host("blob.example", "acct.blob.example"));
+        assert!(!is_host("", "acct.blob.example"));
     }
 }

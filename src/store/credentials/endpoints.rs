@@ -13,6 +13,7 @@ use reqwest::Url;
 
 use super::super::options::{StoreOptions, flag};
 use super::super::place::Service;
+use super::azure_authority;
 use super::names::ENDPOINTS_OF_SERVER;
 use super::trust::{TrustedHosts, endpoint_url, host_of, trust_hint};
 use crate::error::{Error, Result};
@@ -53,7 +54,9 @@ fn endpoint_in(service: Service, settings: &[(String, String)]) -> Option<&str> 
 /// The endpoint that a single option names for a service.
 fn endpoint_of(service: Service, name: &str, value: &str) -> Option<String> {
     let alone = StoreOptions::single(name, value);
-    endpoint_in(service, &alone.settings(service, None).ok()?).map(str::to_owned)
+    // This option's address also has the account.
+    let account = (name == azure_authority::OPTION).then_some("account");
+    endpoint_in(service, &alone.settings(service, account).ok()?).map(str::to_owned)
 }
 
 /// Whether a host belongs to the service itself. A secret for the service may go there.
@@ -142,6 +145,13 @@ impl StoreOptions {
     /// unless it also gives credentials for them, or secrets may go there.
     pub fn replaced_by_server(self, server: StoreOptions, trusted: &TrustedHosts) -> StoreOptions {
         let mut named = self.endpoints_of_server();
+        let lent = |service: &Service| match server.settings(*service, None) {
+            Ok(settings) => Proof { service: *service, settings: &settings }.is_complete(),
+            Err(_) => false,
+        };
+        let lent: Vec<Service> = Service::ALL.into_iter().filter(lent).collect();
+        // The user's secrets keep the scheme that the user chose.
+        let server = if lent.contains(&Service::Azure) { server } else { server.without(azure_authority::SCHEME) };
         for (name, value) in server.as_map().iter().filter(|(name, value)| self.as_map().get(*name) != Some(value)) {
             for service in Service::ALL {
                 let Some(url) = endpoint_of(service, name, value) else { continue };
@@ -151,11 +161,6 @@ impl StoreOptions {
                 };
             }
         }
-        let lent = |service: &Service| match server.settings(*service, None) {
-            Ok(settings) => Proof { service: *service, settings: &settings }.is_complete(),
-            Err(_) => false,
-        };
-        let lent: Vec<Service> = Service::ALL.into_iter().filter(lent).collect();
         let all = self.replaced_by(server).without(ENDPOINTS_OF_SERVER);
         let is_open = |name: &String| {
             let value = all.as_map().get(name);
@@ -197,8 +202,11 @@ pub(in crate::store) fn check_endpoint(
     let named = options.endpoints_of_server();
     let Some(used) = endpoint_in(service, settings).filter(|_| !named.is_empty()) else { return Ok(()) };
     let of_server = |name: &String| {
-        let url = options.as_map().get(name).and_then(|value| endpoint_of(service, name, value));
-        url.is_some_and(|url| url == used)
+        let Some(value) = options.as_map().get(name) else { return false };
+        match name == azure_authority::OPTION {
+            true => service == Service::Azure && azure_authority::is_host(value, &host_of(used)),
+            false => endpoint_of(service, name, value).is_some_and(|url| url == used),
+        }
     };
     let Some(name) = named.iter().find(|name| of_server(name)) else { return Ok(()) };
     if !by_others && (Proof { service, settings }).sends_no_secret() {

@@ -62,6 +62,8 @@ fn secrets_stay_away_from_endpoints_of_the_server() {
         (Service::Azure, &[key][..], ("adls.account-host", "acct.evil.example"), true),
         (Service::Azure, &[("adls.sas-token", "sv=1")][..], ("adls.account-host", "acct.evil.example"), false),
         (Service::Azure, &[("adls.token", "t")][..], ("adls.blob-storage-authority", "evil.example"), false),
+        (Service::Azure, &[("adls.token", "t")][..], ("adls.blob-storage-authority", ".blob.evil.example"), false),
+        (Service::Azure, &[("adls.token", "t")][..], ("adls.blob-storage-authority", ".blob.core.windows.net"), true),
         (Service::Azure, &[("adls.token", "t")][..], ("adls.account-host", "acct.blob.core.windows.net"), true),
         (Service::Azure, &[][..], ("azure_storage_endpoint", EVIL), false),
         (
@@ -181,4 +183,18 @@ fn hosts_of_the_services() {
     assert!(!is_of_service(Service::S3, "http://s3.us-east-1.amazonaws.com"));
     assert!(!is_of_service(Service::Gcs, "https://googleapis.com.evil.example"));
     assert!(!is_of_service(Service::Azure, "https://a.blob.core.windows.net.evil.example"));
+}
+
+#[test]
+fn a_server_does_not_take_the_encryption_from_the_user_s_host() {
+    let own = options(&[("adls.token", "t"), ("adls.blob-storage-authority", ".blob.example")]);
+    let plain = ("adls.blob-storage-scheme", "http");
+    let endpoint = |options: &StoreOptions| {
+        let settings = options.settings(Service::Azure, Some("acct")).unwrap();
+        settings.into_iter().find(|(name, _)| name == "azure_storage_endpoint").map(|(_, url)| url)
+    };
+    let found = own.clone().replaced_by_server(of_server(&[plain]), &trusted(&[]));
+    assert_eq!(endpoint(&found).as_deref(), Some("https://acct.blob.example"));
+    let lends = own.replaced_by_server(of_server(&[plain, ("adls.account-key", "a2V5")]), &trusted(&[]));
+    assert_eq!(endpoint(&lends).as_deref(), Some("http://acct.blob.example"));
 }

@@ -84,9 +84,10 @@ fn version_1_keeps_the_places_of_partition_fields() {
     assert_eq!(fields(next.spec().unwrap()), expected);
     assert_eq!((next.last_column_id, next.last_partition_id, next.default_spec_id), (3, 1002, 1));
     // A field that is gone gives its name to a new one.
-    let next = replaced(&base, &definition(&schema, &["bucket(8, x) as y"], &[], &[]));
+    let base = created(1, &definition(&schema, &["x", "bucket(4, y) as b"], &[], &[]));
+    let next = replaced(&base, &definition(&schema, &["bucket(8, x) as b"], &[], &[]));
     let expected =
-        [(1000, 1, "x", "void".into()), (1001, 2, "y_1001", "void".into()), (1002, 1, "y", "bucket[8]".into())];
+        [(1000, 1, "x", "void".into()), (1001, 2, "b_1001", "void".into()), (1002, 1, "b", "bucket[8]".into())];
     assert_eq!(fields(next.spec().unwrap()), expected);
 }
 
