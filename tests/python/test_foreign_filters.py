@@ -200,7 +200,7 @@ def test_pyiceberg(table: fz.Table, filter: ice.BooleanExpression) -> None:
 
 
 def test_a_number_of_pyiceberg_gets_the_column_s_type(table: fz.Table) -> None:
-    """Java Iceberg binds 0.1 as a float. PyIceberg lets pyarrow compare the float with the double, and finds nothing."""
+    """Java Iceberg binds 0.1 as a float. PyIceberg lets pyarrow compare with the double, and finds nothing."""
     assert kept(table, ice.EqualTo("f", 0.1)) == [0]
 
 
