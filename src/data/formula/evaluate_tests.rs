@@ -200,7 +200,7 @@ fn dates_and_times() {
         ("ts = day", "1"),
         ("tz = day", "0"),
         ("tz = timestamp '2024-01-01 00:00:00'", "1"),
-        ("day = timestamp '2024-01-31 00:00:00'", "0"),
+        ("day = (timestamp '2024-01-31 00:00:00')", "0"),
         ("cast(day as timestamp) < ts", "02"),
         ("year(ts) = year(day)", "012"),
         ("month(ts) + 1 = month(tz)", "1"),

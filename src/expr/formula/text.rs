@@ -121,6 +121,9 @@ impl fmt::Display for BoundTest {
             write_quoted(f, text, '\'')
         };
         match &self.question {
+            TestQuestion::Values(op, values) if is_converted(&self.left) => {
+                write_leaf(f, &self.left, *op, values.iter().map(|v| Typed(v, self.left.ty())))
+            }
             TestQuestion::Values(op, values) => {
                 write_leaf(f, &self.left, *op, values.iter().map(|v| Shown(v.as_ref(), self.left.ty())))
             }
@@ -148,6 +151,28 @@ impl fmt::Display for BoundFormula {
             (F::Shift(by), [x]) => write!(f, "{} + {by}", BoundOperand(x)),
             (_, [a, b]) => write!(f, "{} {} {}", BoundOperand(a), sign_of(function), BoundOperand(b)),
             _ => Err(fmt::Error),
+        }
+    }
+}
+
+/// Whether the text of a formula hides a conversion. Literals next to it must show their type.
+fn is_converted(formula: &BoundFormula) -> bool {
+    matches!(formula, BoundFormula::Call { function: BoundFunction::Cast(CastKind::Implied), .. })
+}
+
+/// A value that keeps its type in text: dates and times are in parentheses.
+struct Typed<'a>(&'a Value, &'a PrimitiveType);
+
+impl fmt::Display for Typed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Typed(value, ty) = self;
+        match ty {
+            PrimitiveType::Date | PrimitiveType::Timestamp | PrimitiveType::Timestamptz => {
+                f.write_str("(")?;
+                write_constant(f, value, ty)?;
+                f.write_str(")")
+            }
+            _ => write!(f, "{}", Shown(value.as_ref(), ty)),
         }
     }
 }
