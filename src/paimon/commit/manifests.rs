@@ -19,6 +19,7 @@ use crate::paimon::spec::data_type::{DataType, TypeKind};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::SimpleStats;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// The number of entries between two checks of a manifest's size.
@@ -95,7 +96,7 @@ impl MetadataFiles {
         for (name, path) in std::mem::take(&mut self.written) {
             match needed.contains(&name) {
                 // A left-over is a harmless orphan; the outcome of the commit matters more.
-                false => drop(self.store.delete(&path)),
+                false => Cancellation::none().scope(|| drop(self.store.delete(&path))),
                 true => self.written.push((name, path)),
             }
         }

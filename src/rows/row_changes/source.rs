@@ -1,6 +1,7 @@
 //! The rows of a merge's data.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -14,11 +15,14 @@ use crate::data::read::filter::matches;
 use crate::data::write::conform::Conformer;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
-use crate::parallel::check_cancelled;
+use crate::parallel::{check_cancelled, in_steps};
 use crate::rows::stream::RowReader;
 use crate::types::select::column_hint;
 use crate::types::suggest::suggestion_hint;
 use crate::types::{Field, Schema};
+
+/// The largest number of rows of a batch.
+const BATCH_ROWS: usize = 1 << 17;
 
 /// Columns of the table, each with its column of the data: `(table's, data's)`.
 pub(crate) type Mapping = Vec<(Field, String)>;
@@ -39,10 +43,11 @@ impl SourceRows {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {
-            check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-            if batch.num_rows() > 0 {
-                batches.push(batch);
+            // The work on a batch can't be stopped, so a large one becomes several.
+            for range in in_steps(batch.num_rows(), BATCH_ROWS) {
+                let Range { start, end } = range?;
+                batches.push(batch.slice(start, end - start));
             }
         }
         Ok(SourceRows { schema, batches })
@@ -92,6 +97,7 @@ impl SourceRows {
         let mut out = Vec::with_capacity(self.batches.len());
         // Even without rows, the columns are checked.
         for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
+            check_cancelled()?;
             out.push(conformer.conform(&of(batch)?, first)?);
             first += batch.num_rows() as u64;
         }
@@ -111,6 +117,7 @@ impl SourceRows {
         let bound = bind(filter, &schema, true)?;
         let mut conformer = Conformer::new(schema.clone())?;
         let masks = self.batches.iter().map(|batch| {
+            check_cancelled()?;
             let batch = conformer.conform(batch, 0)?;
             let columns: HashMap<_, _> = schema.fields.iter().map(|f| f.id).zip(batch.columns()).collect();
             if let Some(id) = bound.field_ids().iter().find(|id| !columns.contains_key(*id)) {
