@@ -43,11 +43,10 @@ impl SourceRows {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {
+            check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-            // The work on a batch can't be stopped, so a large one becomes several.
-            for range in in_steps(batch.num_rows(), BATCH_ROWS) {
-                let Range { start, end } = range?;
-                batches.push(batch.slice(start, end - start));
+            if batch.num_rows() > 0 {
+                batches.extend(in_parts(&batch).collect::<Result<Vec<_>>>()?);
             }
         }
         Ok(SourceRows { schema, batches })
@@ -130,6 +129,16 @@ impl SourceRows {
         });
         masks.collect()
     }
+}
+
+/// The rows of a batch in parts of at most [`BATCH_ROWS`] rows, because the work on a part can't be stopped. A batch
+/// without rows is one part. Each part is an error if the call was cancelled.
+pub(crate) fn in_parts(batch: &RecordBatch) -> impl Iterator<Item = Result<RecordBatch>> {
+    let count = batch.num_rows();
+    in_steps(count.max(1), BATCH_ROWS).map(move |range| {
+        let Range { start, end } = range?;
+        Ok(batch.slice(start, end.min(count) - start))
+    })
 }
 
 /// Columns of the data under the names that they have in the table.
