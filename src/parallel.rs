@@ -212,6 +212,7 @@ impl<T> CallLock<T> {
     }
 
     /// The value, by its owner.
+    #[cfg(feature = "python")]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.value.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -612,8 +613,8 @@ mod tests {
         let _held = lock.lock().unwrap();
         let stopped = Cancellation::after(3).scope(|| locked_unless_cancelled(&lock).map(drop));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
+        let (ready, wait) = std::sync::mpsc::channel();
         std::thread::scope(|s| {
-            let (ready, wait) = std::sync::mpsc::channel();
             s.spawn(|| {
                 call.with(|_| {
                     ready.send(()).unwrap();

@@ -1419,6 +1419,32 @@ class Catalog:
         identifier_fields: list[str] | None,
         format: str,
     ) -> Transaction: ...
+    def replace_table(
+        self,
+        identifier: str,
+        schema: Schema,
+        or_create: bool,
+        *,
+        partition_by: list[str],
+        sort_by: list[str],
+        properties: dict[str, str],
+        location: str | None,
+        identifier_fields: list[str] | None,
+        format: str,
+    ) -> Table: ...
+    def begin_replacement(
+        self,
+        identifier: str,
+        schema: Schema,
+        or_create: bool,
+        *,
+        partition_by: list[str],
+        sort_by: list[str],
+        properties: dict[str, str],
+        location: str | None,
+        identifier_fields: list[str] | None,
+        format: str,
+    ) -> Transaction: ...
     def drop_table(self, identifier: str, purge: bool, outside_locations: list[str]) -> None: ...
     def register_table(self, identifier: str, metadata_location: str, overwrite: bool) -> Table: ...
     def unregister_table(self, identifier: str) -> str: ...

@@ -368,7 +368,7 @@ class Catalog:
         Raises:
             AlreadyExistsError: The table exists, and `if_not_exists` is not set.
             NotFoundError: The namespace does not exist.
-            InvalidInputError: The schema, a partition field or a sort field is wrong, or there is none and no data.
+            InvalidInputError: The schema, a partition field or a sort field is wrong, or columns are not given.
         """
         if if_not_exists and self.table_exists(identifier):
             return self.load_table(identifier)
@@ -398,6 +398,102 @@ class Catalog:
                 raise
         with Transaction._of(Table(begun.table(), identifier), begun) as transaction:
             return transaction.append(rows).commit()
+
+    def replace_table(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+    ) -> Table:
+        """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
+
+        A column keeps its id if the table has a column of its name. Other columns get new ids. The branch `main` is
+        empty afterwards. Earlier snapshots can still be read: `table.scan(at=snapshot_id)`.
+
+        Args:
+            identifier: As for `create_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties to set. Others stay. `format-version` may raise the version.
+            location: The table's location. Another one is refused.
+            format: `iceberg`. Tables of Paimon can't be replaced.
+            identifier_fields: The columns that together identify a row.
+
+        Raises:
+            NotFoundError: The table does not exist.
+            UnsupportedError: The table's format can't do it, or the location is another one.
+            CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
+        """
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, core, False, **given))
+
+    def create_or_replace_table(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+    ) -> Table:
+        """Creates a table, or replaces the one of this name as `replace_table` does.
+
+        Args:
+            identifier: As for `create_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties.
+            location: The location of a new table. A table that is replaced stays at its location.
+            format: `iceberg`, or in a file-system catalog `paimon` for a new table.
+            identifier_fields: The columns that together identify a row.
+        """
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, core, True, **given))
+
+    def replace_table_transaction(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
+        or_create: bool = False,
+    ) -> Transaction:
+        """Replaces a table together with its new rows and other changes, in one commit.
+
+        Readers see the old rows until then: `with catalog.replace_table_transaction("db.events", schema) as tx:
+        tx.append(rows)`.
+
+        Args:
+            identifier: As for `replace_table`, like the other arguments.
+            schema: The columns.
+            partition_by: How rows are grouped into files.
+            sort_by: How rows are sorted in files.
+            properties: Table properties to set.
+            location: The table's location.
+            format: `iceberg`.
+            identifier_fields: The columns that together identify a row.
+            or_create: Whether a table that does not exist is created, as by `create_table_transaction`.
+
+        Raises:
+            NotFoundError: The table does not exist, and `or_create` is not set.
+            UnsupportedError: The table's format can't do it.
+        """
+        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_replacement(identifier, core, or_create, **given)
+        return Transaction._of(Table(begun.table()), begun)
 
     def create_table_transaction(
         self,

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
 from frazil.display import tables
-from frazil.display.figures import bytes_text, number
+from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
 from frazil.estimate import Estimate
 from frazil.exceptions import InvalidInputError
 from frazil.explain import Explain
 from frazil.expr import Predicate
 from frazil.names import answers
+from frazil.requests.splits import balanced_splits
 from frazil.schema import Schema
 from frazil.statistics import Statistics
 
 if TYPE_CHECKING:
+    import daft
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    import pyarrow.dataset as ds
+    import ray.data
+    import torch.utils.data
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
@@ -96,7 +102,7 @@ class Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: Any) -> Scan:
+    def select(self, *columns: str | Sequence[str]) -> Scan:
         """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
 
         Args:
@@ -155,16 +161,26 @@ class Scan:
         split_size_bytes: int | None = None,
         lookback: int | None = None,
         open_file_cost_bytes: int | None = None,
+        *,
+        n: int | None = None,
     ) -> list[Split]:
         """The tasks, cut and packed into splits of about equal size, for parallel readers.
 
         `limit` has no effect here. Apply it to the rows that you read.
 
         Args:
+            n: The largest number of splits: one for each of `n` workers. They read about the same number of bytes.
+                There are fewer splits if there is less to read. The other arguments can't be given with it.
             split_size_bytes: The size of a split.
             lookback: How many open splits are considered when a task is placed.
             open_file_cost_bytes: The least weight of a file. It keeps the number of small files in a split low.
         """
+        if n is not None:
+            if (split_size_bytes, lookback, open_file_cost_bytes) != (None, None, None):
+                raise InvalidInputError("plan: n= can't be combined with other arguments", hint="Give one of them")
+            if arguments.count("n", n) == 0:
+                raise InvalidInputError("n must be 1 or above, not 0")
+            return [Split(core) for core in balanced_splits(self._core, n)]
         return self._core.splits(
             Split,
             split_size_bytes=_optional_count("split_size_bytes", split_size_bytes),
@@ -269,12 +285,91 @@ class Scan:
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
-    def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars data frame."""
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+    @overload
+    def to_polars(self, *, lazy: bool) -> pl.DataFrame | pl.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
+        """The rows as a polars data frame.
+
+        Args:
+            lazy: Return a lazy frame instead, which reads when it is collected. The columns that the query needs, its
+                filters and `head` then limit what is read. Needs Polars 1.24 or newer.
+        """
         arguments.installed("polars")
         import polars as pl
 
+        if lazy:
+            from frazil.interop.lazy_polars import lazy_frame
+
+            return lazy_frame(self)
         return pl.DataFrame(self._core.read_all())
+
+    def to_arrow_dataset(self) -> ds.Dataset:
+        """The scan as a `pyarrow.dataset.Dataset`, for engines that push columns and filters into one.
+
+        DuckDB and DataFusion do: `connection.from_arrow(dataset)`, `context.register_dataset("events", dataset)`. Each
+        query reads again, and only what it needs.
+        """
+        from frazil.interop.datasets import ScanDataset
+
+        return ScanDataset(self)
+
+    def to_duckdb(self, connection: Any | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of DuckDB. Each query reads only the columns and rows that it needs.
+
+        Args:
+            connection: The connection of DuckDB that the relation belongs to; None for its default connection.
+        """
+        arguments.installed("duckdb")
+        import duckdb
+
+        if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
+            raise InvalidInputError(
+                f"connection must be a connection of DuckDB, not {arguments.shown(connection)}",
+                hint="Give the result of duckdb.connect(), or leave it out",
+            )
+        relation: duckdb.DuckDBPyRelation = (connection or duckdb).from_arrow(self.to_arrow_dataset())
+        return relation
+
+    def to_daft(self) -> daft.DataFrame:
+        """The rows as a DataFrame of Daft, which reads in parallel when it is collected. Columns are pushed down."""
+        arguments.installed("daft")
+        from frazil.interop.daft_source import frame
+
+        return frame(self)
+
+    def to_ray(self, n: int | None = None) -> ray.data.Dataset:
+        """The rows as a Dataset of Ray, whose workers read splits in parallel. They need Frazil installed.
+
+        Args:
+            n: The largest number of read tasks. By default Ray decides.
+        """
+        arguments.installed("ray")
+        from frazil.interop.ray_source import dataset
+
+        return dataset(self, n)
+
+    def to_torch(self, batch_rows: int | None = None) -> torch.utils.data.IterableDataset[dict[str, Any]]:
+        """The rows as an `IterableDataset` of PyTorch: batches, each a dictionary of columns.
+
+        Give it to a `DataLoader` with `batch_size=None`. Numbers, booleans, and lists of fixed length become tensors.
+        Dates and times become tensors of integers, in the unit of the column. Other columns are lists. The workers of
+        the loader, in all processes of a distributed group, share the splits. So each row is read once in an epoch.
+
+        Args:
+            batch_rows: The most rows of a batch. By default the scan decides.
+
+        Raises:
+            InvalidInputError: While reading: a column that becomes a tensor of integers or booleans has nulls.
+        """
+        arguments.installed("torch")
+        from frazil.interop.torch_data import dataset
+
+        return dataset(self, batch_rows)
 
     def to_spark(self, spark: SparkSession, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
         """The rows as a Spark DataFrame. `planning` and `engine` are those of `frazil.spark.read`."""
@@ -361,6 +456,19 @@ class Split:
         return self._core.tasks
 
     @property
+    def row_count(self) -> int:
+        """The rows in its files, before the filter and before deletes.
+
+        If the split has only a part of a file, the number is in proportion to the part's bytes.
+        """
+        return self._core.row_count
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of its files that it reads, without deletes."""
+        return self._core.size_bytes
+
+    @property
     def schema(self) -> Schema:
         """The schema of the rows."""
         return Schema._wrap(self._core.schema())
@@ -407,8 +515,7 @@ class Split:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        tasks = self.tasks
-        return f"Split({len(tasks)} tasks, {sum(t.length for t in tasks)} bytes)"
+        return f"Split({amount(len(self.tasks), 'task')}, {self.row_count} rows, {self.size_bytes} bytes)"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -624,7 +624,7 @@ class Table(TableHandle, RowChanges):
 
     def __repr__(self) -> str:
         snapshot = self.snapshot
-        parts = [repr(tables.public(self.location)), f"{self.format} v{self.format_version}"]
+        parts = [tables.public(self.name), repr(tables.public(self.location)), f"{self.format} v{self.format_version}"]
         parts.append("empty" if snapshot is None else f"snapshot {snapshot.id}")
         parts += [] if snapshot is None else rows_of(snapshot.summary)
         names = self.schema.names
@@ -633,7 +633,7 @@ class Table(TableHandle, RowChanges):
 
     def _repr_html_(self) -> str:
         snapshot = self.snapshot
-        facts = [("location", self.location), ("format", f"{self.format} v{self.format_version}")]
+        facts = [("name", self.name), ("location", self.location), ("format", f"{self.format} v{self.format_version}")]
         facts.append(("partitions", str(self.partition_spec)))
         facts += [("order", str(self.sort_order))] if self.sort_order.fields else []
         if snapshot is None:

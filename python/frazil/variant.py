@@ -6,6 +6,8 @@
     rows = fz.open_table("/warehouse/db/events").scan().to_arrow()
     variant.to_python(rows["payload"])          # [{'user': 7, 'tags': ['a']}, None, 3.5]
     variant.to_json(rows["payload"])            # a pyarrow array of JSON text
+    variant.from_python([{"user": 7}, None])    # a pyarrow array of variants, to append
+    variant.from_json(['{"user": 7}'])          # the same from JSON text
 
 A scan returns a variant column as Arrow's extension type `arrow.parquet.variant`: a struct of the binary columns
 `metadata` and `value`. pyarrow has no class for it and shows the struct. Values that a file stores shredded are put
@@ -14,6 +16,7 @@ together again without loss.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from frazil import _core
@@ -21,7 +24,58 @@ from frazil import _core
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["to_json", "to_python"]
+__all__ = ["from_json", "from_python", "to_json", "to_python"]
+
+
+def from_python(values: Iterable[Any]) -> pa.StructArray:
+    """Variants from Python values, one for each row. None is null, and a null inside an object or array.
+
+    This is the reverse of `to_python`. A dict becomes an object, a list or tuple an array. Integers take the smallest
+    type that holds them, decimals too. Booleans, floats, text, bytes, dates, times, datetimes (with or without a zone)
+    and UUIDs keep their types. A pyarrow timestamp in nanoseconds keeps its nanoseconds.
+
+    Args:
+        values: The values: a list, or a pyarrow array of anything that has such Python values.
+
+    Returns:
+        A pyarrow array of structs of `metadata` and `value`, as an append to a column of type `variant` takes it.
+
+    Raises:
+        InvalidInputError: A value has no type of variants, a number has more than 38 digits, or a value nests deeper
+            than 500 levels.
+
+    Examples:
+        >>> array = from_python([{"a": 7}, None, [1.5, "x"]])
+        >>> to_python(array)
+        [{'a': 7}, None, [1.5, 'x']]
+    """
+    from frazil import interop
+
+    return interop.variants_of_python(values)
+
+
+def from_json(texts: Iterable[str | None]) -> pa.StructArray:
+    """Variants from JSON text, one for each row. None is null; the text `null` is a variant that holds null.
+
+    Integers take the smallest type that holds them. Numbers with a fraction and no exponent become decimals, as in
+    Spark; other numbers become doubles, as do those of more than 38 digits.
+
+    Args:
+        texts: JSON texts: a list, or a pyarrow array of texts.
+
+    Returns:
+        A pyarrow array, as for `from_python`.
+
+    Raises:
+        InvalidInputError: A text is not JSON, has a member twice, or nests deeper than 500 levels.
+
+    Examples:
+        >>> to_json(from_json(['{"b": 1.50, "a": [true, null]}'])).to_pylist()
+        ['{"a":[true,null],"b":1.50}']
+    """
+    from frazil import interop
+
+    return interop.variants_of_json(texts)
 
 
 def to_python(data: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 use super::*;
 use crate::error::ErrorKind;
 use crate::expr::parse;
+use crate::types::{Field, PrimitiveType, Type, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
 

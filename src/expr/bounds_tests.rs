@@ -2,7 +2,7 @@ use super::*;
 use crate::expr::oracle;
 use crate::expr::residual::residual;
 use crate::expr::{bind, parse};
-use crate::types::{Field, Schema};
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Value};
 use proptest::prelude::*;
 
 /// Bounds of one column, owned.

@@ -36,6 +36,9 @@ fn written_as_java_does() {
             "bucket(4, id) = 2",
             json!({"type": "eq", "term": {"type": "transform", "transform": "bucket[4]", "term": "id"}, "value": 2}),
         ),
+        // The specification has no questions about computed values.
+        ("id + 1 > 5", json!({"type": "frazil-test", "text": "id + 1 > 5"})),
+        ("id < a.b", json!({"type": "frazil-test", "text": "id < a.b"})),
         (
             "id = 1 or ts < '2023-01-01'",
             json!({"type": "or", "left": {"type": "eq", "term": "id", "value": 1},

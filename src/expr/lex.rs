@@ -151,6 +151,19 @@ impl Lexer<'_> {
     }
 }
 
+/// Whether a bare word can't be a column's name.
+pub(super) fn is_reserved(word: &str) -> bool {
+    ["and", "or", "not", "in", "between", "is", "null", "like", "true", "false"]
+        .iter()
+        .any(|k| word.eq_ignore_ascii_case(k))
+        || is_value(word)
+}
+
+/// Whether a bare word is a value and not a column.
+pub(super) fn is_value(word: &str) -> bool {
+    ["current_date", "current_timestamp"].iter().any(|w| word.eq_ignore_ascii_case(w))
+}
+
 fn is_word_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }

@@ -3,12 +3,15 @@
 //!
 //! Meaning everywhere: Spark SQL's. Three-valued logic, NaN equals NaN and is above all numbers, -0.0 equals 0.0.
 //!
-//! - `bind`: binds a filter to a schema: names become field ids, literals become values of the column's type,
-//!   and `not` is pushed down to the leaves
+//! - `bind`: binds a filter to a schema: `not` is pushed down to the leaves
+//! - `bind_leaf`: binds a question about a column: names become field ids, literals become values of the column's type
+//! - `bounds`: the pruning algorithm
 //! - `coerce`: finds the place of an untyped literal among the values of a type
+//! - `cursor`: the place in filter text that is read next; reads names and literals
 //! - `explain`: explains in words why rows were pruned
 //! - `formula`: values that a filter computes from columns, and questions about them
 //! - `json`: filters as the JSON of the REST catalog protocol and of scan tasks
+//! - `leaf_bounds`: what bounds of columns say about one leaf
 //! - `lex`: splits filter text into tokens
 //! - `oracle`: for property tests: the result of a filter on a row, computed row by row, and random columns, rows and
 //!   filters
@@ -16,25 +19,30 @@
 //!   parentheses
 //! - `predicate`: the two forms of a filter
 //! - `residual`: the residual of a filter on rows with known bounds
+//! - `term`: columns, operations and literals
 //! - `text`: filters as text
 
 pub mod bind;
+mod bind_leaf;
 pub mod bounds;
 mod coerce;
+mod cursor;
 pub mod explain;
 pub mod formula;
 pub mod json;
+mod leaf_bounds;
 mod lex;
 #[cfg(test)]
 pub(crate) mod oracle;
 pub mod parse;
 pub mod predicate;
 pub mod residual;
+mod term;
 mod text;
 
 pub use bind::bind;
 pub use bounds::{Bounds, ColumnBounds, Verdict};
 pub use coerce::value_of;
-pub use formula::{BoundFormula, BoundFunction, BoundTest, Question};
+pub use formula::{BoundFormula, BoundFunction, BoundTest, TestQuestion};
 pub use parse::parse;
 pub use predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};

@@ -13,16 +13,13 @@
 //! Keywords may be in any case. Quote a column with the name of a keyword: `"in"` or `` `in` ``. Flat lists may have
 //! any length. Nesting is bounded, and the parser uses its own stack, not that of the thread.
 
-use std::collections::HashMap;
-
 use crate::error::{Error, Result};
-use crate::expr::formula::bind::mirrored;
-use crate::expr::formula::read::{column, is_value, like};
-use crate::expr::formula::unbound::{Constant, Formula, Function, TestOp};
-use crate::expr::lex::{Spanned, Token, mistake, tokens};
-use crate::expr::predicate::{Literal, Op, Predicate, Term};
-use crate::types::Transform;
-use crate::types::select::MOST_NAME_PARTS;
+use crate::expr::cursor::FilterParser;
+use crate::expr::formula::read::like;
+use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, TestOp};
+use crate::expr::lex::{Token, mistake};
+use crate::expr::predicate::Predicate;
+use crate::expr::term::{Literal, Op};
 
 /// The most alternations of `and`, `or` and `not` in a filter's text.
 const MAX_DEPTH: usize = 100;
@@ -34,41 +31,7 @@ const MAX_OPEN: usize = 10_000;
 /// # Errors
 /// `InvalidInput` with the text, a caret under the mistake, and the expected token.
 pub fn parse(text: &str) -> Result<Predicate> {
-    let tokens = tokens(text)?;
-    let closing = closing(&tokens);
-    FilterParser { text, tokens, closing, at: 0, operations: 0, parentheses: 0 }.filter()
-}
-
-/// For each opening parenthesis, the place of the closing one.
-fn closing(tokens: &[Spanned]) -> HashMap<usize, usize> {
-    let (mut open, mut out) = (Vec::new(), HashMap::new());
-    for (at, token) in tokens.iter().enumerate() {
-        match token.token {
-            Token::Symbol("(") => open.push(at),
-            Token::Symbol(")") => out.extend(open.pop().map(|start| (start, at))),
-            _ => {}
-        }
-    }
-    out
-}
-
-/// Whether a bare word can't be a column's name.
-pub(super) fn is_reserved(word: &str) -> bool {
-    ["and", "or", "not", "in", "between", "is", "null", "like", "true", "false"]
-        .iter()
-        .any(|k| word.eq_ignore_ascii_case(k))
-        || is_value(word)
-}
-
-pub(super) struct FilterParser<'t> {
-    pub(super) text: &'t str,
-    tokens: Vec<Spanned>,
-    closing: HashMap<usize, usize>,
-    pub(super) at: usize,
-    /// The operators and calls of the formula that is read.
-    pub(super) operations: usize,
-    /// Its parentheses.
-    pub(super) parentheses: usize,
+    FilterParser::new(text)?.filter()
 }
 
 /// One open parenthesis, or the whole filter: the finished parts of its `or`, and the parts of its last `and`.
@@ -185,10 +148,11 @@ impl FilterParser<'_> {
 
     /// Whether an open parenthesis begins a value and not a filter.
     fn at_formula(&self) -> bool {
-        let Some(end) = self.closing.get(&self.at) else { return false };
-        match self.tokens.get(end + 1).map_or(&Token::End, |t| &t.token) {
-            Token::Symbol(s) => !matches!(*s, ")" | "(" | "," | "." | "!"),
-            Token::Word(w) => ["is", "in", "not", "between", "like", "ilike"].iter().any(|k| w.eq_ignore_ascii_case(k)),
+        match self.after_parenthesis() {
+            Some(Token::Symbol(s)) => !matches!(*s, ")" | "(" | "," | "." | "!"),
+            Some(Token::Word(w)) => {
+                ["is", "in", "not", "between", "like", "ilike"].iter().any(|k| w.eq_ignore_ascii_case(k))
+            }
             _ => false,
         }
     }
@@ -252,7 +216,7 @@ impl FilterParser<'_> {
         let value = Formula::Constant(Constant::Literal(value));
         Ok(match right {
             Formula::Constant(_) => Predicate::of_test(value, TestOp::Plain(op), vec![right]),
-            column => Predicate::of_test(column, TestOp::Plain(mirrored(op)), vec![value]),
+            column => Predicate::of_test(column, TestOp::Plain(op.mirrored()), vec![value]),
         })
     }
 
@@ -302,11 +266,28 @@ impl FilterParser<'_> {
             text = self.with_escape(&text)?;
         }
         let (left, text) = match small {
-            true => (Formula::Call(Function::Lower, vec![left]), text.to_lowercase()),
+            true => (Formula::Call(FilterFunction::Lower, vec![left]), text.to_lowercase()),
             false => (left, text),
         };
         like(left, text)
             .ok_or_else(|| mistake(self.text, start, "in a pattern `\\` can precede only `%`, `_` and `\\`"))
+    }
+
+    fn list(&mut self) -> Result<Vec<Formula>> {
+        self.expect("(")?;
+        let mut values = Vec::new();
+        if self.accept(")") {
+            return Ok(values);
+        }
+        loop {
+            values.push(self.compared()?);
+            if self.accept(")") {
+                return Ok(values);
+            }
+            if !self.accept(",") {
+                return Err(self.unexpected("`,` or `)`"));
+            }
+        }
     }
 
     /// A pattern with another escape character, in the form with `\`.
@@ -339,207 +320,6 @@ impl FilterParser<'_> {
             }
         }
         Ok(out)
-    }
-
-    pub(super) fn term(&mut self) -> Result<Term> {
-        match self.at_call() {
-            true => self.call(),
-            false => self.path().map(column),
-        }
-    }
-
-    fn path(&mut self) -> Result<Vec<String>> {
-        let mut path = Vec::new();
-        loop {
-            if path.len() == MOST_NAME_PARTS {
-                let what = format!("a name has more than {MOST_NAME_PARTS} parts between dots");
-                return Err(mistake(self.text, self.start(), &what));
-            }
-            let name = match self.peek() {
-                Token::Quoted(name) => name.clone(),
-                Token::Word(word) if !path.is_empty() || !is_reserved(word) => word.clone(),
-                Token::Word(word) => {
-                    let hint = format!("Quote a column of that name: \"{word}\"");
-                    return Err(self.unexpected("a column").hint(hint));
-                }
-                _ => return Err(self.unexpected("a column")),
-            };
-            path.push(name);
-            self.at += 1;
-            if !self.accept(".") {
-                return Ok(path);
-            }
-        }
-    }
-
-    /// `bucket(4, id)`, `day(ts)`.
-    fn call(&mut self) -> Result<Term> {
-        let start = self.start();
-        let Token::Word(name) = self.peek().clone() else { return Err(self.unexpected("a function")) };
-        self.at += 2;
-        let name = name.to_ascii_lowercase();
-        let transform = match name.as_str() {
-            "bucket" | "truncate" => {
-                let at = self.start();
-                let Token::Number(n) = self.peek().clone() else {
-                    return Err(self.unexpected(&format!("a number, as in {name}(4, column)")));
-                };
-                self.at += 1;
-                self.expect(",")?;
-                match Transform::parse(&format!("{name}[{n}]")) {
-                    Transform::Unknown(_) => {
-                        return Err(mistake(self.text, at, "expected a whole number from 1 to 2147483647"));
-                    }
-                    transform => transform,
-                }
-            }
-            "year" | "years" | "month" | "months" | "day" | "days" | "date" | "hour" | "hours" => {
-                Transform::parse(&name)
-            }
-            _ => {
-                let what = format!(
-                    "no function `{name}`; there are lower, upper, cast, try_cast, starts_with, ends_with, contains, \
-                     date_add, date_sub, datediff, current_date, bucket, truncate, year, month, day, hour"
-                );
-                return Err(mistake(self.text, start, &what));
-            }
-        };
-        let path = self.path()?;
-        self.expect(")")?;
-        Ok(Term { path, transform })
-    }
-
-    fn comparison(&mut self) -> Option<Op> {
-        let Token::Symbol(symbol) = self.peek() else { return None };
-        let op = match *symbol {
-            "=" | "==" => Op::Eq,
-            "!=" | "<>" => Op::NotEq,
-            "<" => Op::Lt,
-            "<=" => Op::LtEq,
-            ">" => Op::Gt,
-            ">=" => Op::GtEq,
-            _ => return None,
-        };
-        self.at += 1;
-        Some(op)
-    }
-
-    fn list(&mut self) -> Result<Vec<Formula>> {
-        self.expect("(")?;
-        let mut values = Vec::new();
-        if self.accept(")") {
-            return Ok(values);
-        }
-        loop {
-            values.push(self.compared()?);
-            if self.accept(")") {
-                return Ok(values);
-            }
-            if !self.accept(",") {
-                return Err(self.unexpected("`,` or `)`"));
-            }
-        }
-    }
-
-    pub(super) fn at_literal(&self) -> bool {
-        match self.peek() {
-            Token::Number(_) | Token::Text(_) | Token::Bytes(_) | Token::Symbol("-" | "+") => true,
-            Token::Word(_) => self.is_word("true") || self.is_word("false") || self.at_typed(),
-            _ => false,
-        }
-    }
-
-    /// `date '2023-01-01'`.
-    pub(super) fn at_typed(&self) -> bool {
-        matches!(self.peek_at(1), Token::Text(_))
-            && ["date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz"].iter().any(|w| self.is_word(w))
-    }
-
-    pub(super) fn literal(&mut self) -> Result<Literal> {
-        if self.at_typed() {
-            self.at += 1;
-        }
-        let sign = if self.accept("-") {
-            Some("-")
-        } else if self.accept("+") {
-            Some("")
-        } else {
-            None
-        };
-        let literal = match (self.peek(), sign) {
-            (Token::Number(n), sign) => Literal::Number(format!("{}{n}", sign.unwrap_or_default())),
-            (_, Some(_)) => return Err(self.unexpected("a number after the sign")),
-            (Token::Text(s), _) => Literal::String(s.clone()),
-            (Token::Bytes(b), _) => Literal::Bytes(b.clone()),
-            (Token::Word(_), _) if self.is_word("true") => Literal::Boolean(true),
-            (Token::Word(_), _) if self.is_word("false") => Literal::Boolean(false),
-            _ => return Err(self.no_literal()),
-        };
-        self.at += 1;
-        Ok(literal)
-    }
-
-    fn no_literal(&self) -> Error {
-        let error = self.unexpected("a literal");
-        match self.peek() {
-            Token::Word(_) if self.is_word("null") => error.hint("Nothing equals null; write `is null`"),
-            Token::Word(_) | Token::Quoted(_) => error.hint("Put text into single quotes"),
-            _ => error,
-        }
-    }
-
-    pub(super) fn peek(&self) -> &Token {
-        self.peek_at(0)
-    }
-
-    pub(super) fn peek_at(&self, ahead: usize) -> &Token {
-        self.tokens.get(self.at + ahead).map_or(&Token::End, |t| &t.token)
-    }
-
-    pub(super) fn start(&self) -> usize {
-        self.tokens.get(self.at).map_or(self.text.len(), |t| t.start)
-    }
-
-    pub(super) fn is_word(&self, word: &str) -> bool {
-        matches!(self.peek(), Token::Word(w) if w.eq_ignore_ascii_case(word))
-    }
-
-    /// A bare word and an opening parenthesis, and the word is not an operator.
-    fn at_call(&self) -> bool {
-        matches!(self.peek(), Token::Word(w) if !is_reserved(w)) && *self.peek_at(1) == Token::Symbol("(")
-    }
-
-    pub(super) fn accept_word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
-        self.at += usize::from(found);
-        found
-    }
-
-    pub(super) fn accept(&mut self, symbol: &str) -> bool {
-        let found = matches!(self.peek(), Token::Symbol(s) if *s == symbol);
-        self.at += usize::from(found);
-        found
-    }
-
-    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
-        if self.accept_word(word) { Ok(()) } else { Err(self.unexpected(&format!("`{word}`"))) }
-    }
-
-    pub(super) fn expect(&mut self, symbol: &str) -> Result<()> {
-        if self.accept(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
-    }
-
-    pub(super) fn unexpected(&self, wanted: &str) -> Error {
-        let found = match self.peek() {
-            Token::Word(w) => format!("`{w}`"),
-            Token::Quoted(_) => "a name".to_owned(),
-            Token::Number(n) => format!("`{n}`"),
-            Token::Text(_) => "a string".to_owned(),
-            Token::Bytes(_) => "bytes".to_owned(),
-            Token::Symbol(s) => format!("`{s}`"),
-            Token::End => "the end".to_owned(),
-        };
-        mistake(self.text, self.start(), &format!("expected {wanted}, found {found}"))
     }
 }
 

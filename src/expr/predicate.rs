@@ -5,73 +5,10 @@
 //! Pushing `not` down keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null. The
 //! null and NaN tests are never unknown.
 
-use crate::expr::formula::{BoundTest, Test};
-use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
-
-/// An untyped literal, before it is converted to the column's type.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Literal {
-    /// `true`, `false`.
-    Boolean(bool),
-    /// A number as written: `42`, `-1.50`, `1e3`.
-    Number(String),
-    /// A quoted string. The column's type makes it a date, timestamp, uuid, decimal and so on.
-    String(String),
-    /// `x'00ff'`.
-    Bytes(Vec<u8>),
-}
-
-/// A column, perhaps under a transform: `ts`, `payload.a`, `bucket(4, id)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Term {
-    /// The names from the top-level column down.
-    pub path: Vec<String>,
-    /// `Identity` for a plain column.
-    pub transform: Transform,
-}
-
-/// The operation of a leaf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Op {
-    IsNull,
-    NotNull,
-    IsNan,
-    NotNan,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
-    Eq,
-    NotEq,
-    In,
-    NotIn,
-    StartsWith,
-    NotStartsWith,
-}
-
-impl Op {
-    /// The negated operation. Both are unknown on null, except the null and NaN tests, which are never unknown: null is
-    /// not NaN.
-    pub fn negate(self) -> Op {
-        match self {
-            Op::IsNull => Op::NotNull,
-            Op::NotNull => Op::IsNull,
-            Op::IsNan => Op::NotNan,
-            Op::NotNan => Op::IsNan,
-            Op::Lt => Op::GtEq,
-            Op::LtEq => Op::Gt,
-            Op::Gt => Op::LtEq,
-            Op::GtEq => Op::Lt,
-            Op::Eq => Op::NotEq,
-            Op::NotEq => Op::Eq,
-            Op::In => Op::NotIn,
-            Op::NotIn => Op::In,
-            Op::StartsWith => Op::NotStartsWith,
-            Op::NotStartsWith => Op::StartsWith,
-        }
-    }
-}
+use crate::expr::formula::bound::BoundTest;
+use crate::expr::formula::unbound::{Constant, Formula, Test, TestOp};
+pub use crate::expr::term::{BoundTerm, Literal, Op, Term};
+use crate::types::{FieldId, Value};
 
 /// A filter as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +30,18 @@ pub enum Predicate {
 }
 
 impl Predicate {
+    /// A test, or a leaf if it compares a column with literals.
+    pub(super) fn of_test(left: Formula, op: TestOp, right: Vec<Formula>) -> Predicate {
+        let literal = |f: &Formula| match f {
+            Formula::Constant(Constant::Literal(literal)) => Some(literal.clone()),
+            _ => None,
+        };
+        match (&left, op, right.iter().map(literal).collect::<Option<Vec<_>>>()) {
+            (Formula::Column(term), TestOp::Plain(op), Some(literals)) => Predicate::Leaf(term.clone(), op, literals),
+            _ => Predicate::Test(Box::new(Test { left, op, right })),
+        }
+    }
+
     /// `self and other`, without unnecessary nesting.
     pub fn and(self, other: Predicate) -> Predicate {
         match (self, other) {
@@ -107,43 +56,6 @@ impl Predicate {
             }
             (a, b) => Predicate::And(vec![a, b]),
         }
-    }
-}
-
-/// A column bound to a schema.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BoundTerm {
-    /// The column.
-    pub field_id: FieldId,
-    /// Its path of names, for text.
-    pub path: Vec<String>,
-    /// The column's type; nested types only under the null tests.
-    pub source: Type,
-    /// `Identity` for a plain column.
-    pub transform: Transform,
-    /// The type of the term's values: that of the column, or that of the transform's result.
-    pub ty: Type,
-    /// Whether the column and all structs around it are required, so that null is impossible.
-    pub required: bool,
-}
-
-impl BoundTerm {
-    /// A plain column, from the fields that lead to it from the top level. `None` for an empty list of fields.
-    pub fn of_column(path: &[&Field]) -> Option<BoundTerm> {
-        let field = path.last()?;
-        Some(BoundTerm {
-            field_id: field.id,
-            path: path.iter().map(|f| f.name.clone()).collect(),
-            source: field.ty.clone(),
-            transform: Transform::Identity,
-            ty: field.ty.clone(),
-            required: path.iter().all(|f| f.required),
-        })
-    }
-
-    /// The type of the column if it is a leaf.
-    pub fn source_primitive(&self) -> Option<&PrimitiveType> {
-        self.source.as_primitive()
     }
 }
 

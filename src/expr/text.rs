@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::expr::parse::is_reserved;
+use crate::expr::lex::is_reserved;
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::types::value::{format_value, hex};
 use crate::types::{PrimitiveType, Transform, Type, ValueRef};

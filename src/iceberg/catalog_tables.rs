@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
@@ -15,6 +15,7 @@ use crate::iceberg::catalog::creation::CreatingPointer;
 use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
 use crate::iceberg::catalog::kinds::{of_register, of_type_with};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
+use crate::iceberg::evolve::Replacement;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
@@ -194,25 +195,39 @@ impl IcebergCatalog {
             return Err(seam::other_format(self, format));
         }
         self.tables.check_parent(&ident.namespace)?;
-        let chosen = match request.location {
+        let chosen = match &request.location {
             Some(location) => Some(store::location::absolute(location.trim_end_matches('/'))?),
             None => self.tables.new_location(ident)?,
         };
         let location = chosen.as_deref().unwrap_or(DECIDED_LATER);
-        let identified;
-        let schema = match &request.identifier_fields {
-            None => schema,
-            Some(names) => {
-                identified = with_identifiers(schema, names)?;
-                &identified
-            }
-        };
-        let spec = parse_partition_by(&request.partition_by, schema)?;
-        let order = parse_sort_by(&request.sort_by, schema)?;
+        let Replacement { schema, spec, sort_order, properties } = definition(schema, request)?;
         let now = now_ms();
-        check_values(&request.properties, &BTreeMap::new())?;
-        let metadata = new_table(schema, &spec, &order, location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        let metadata = new_table(&schema, &spec, &sort_order, location, &properties, DEFAULT_FORMAT_VERSION, now)?;
         Ok((MetadataCommit::creating(&metadata)?, chosen))
+    }
+
+    /// The transaction that replaces a table.
+    fn replacing(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+    ) -> Result<IcebergTransaction> {
+        if format.id != ICEBERG.id {
+            return Err(seam::other_format(self, format));
+        }
+        let table = IcebergTable::of_catalog(self.tables.load(ident)?)?.whole()?;
+        if let Some(location) = &request.location {
+            let location = store::location::absolute(location.trim_end_matches('/'))?;
+            if location != table.location().trim_end_matches('/') {
+                return Err(Error::unsupported("a table that is replaced stays at its location")
+                    .with("table", ident)
+                    .with("location", table.location())
+                    .hint("Leave out location=, or drop the table and create it there"));
+            }
+        }
+        IcebergTransaction::replacing(&table, definition(schema, request)?).with("table", ident)
     }
 
     fn of_views(&self) -> Result<&dyn ViewCatalog> {
@@ -294,6 +309,44 @@ impl seam::Creations for IcebergCatalog {
         let (pointer, staged) = CreatingPointer::of(ident, staged);
         Ok(Box::new(IcebergTransaction::creating(&IcebergTable::of_catalog(staged)?, pointer)?))
     }
+
+    fn replace_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
+    ) -> Result<Arc<dyn seam::Table>> {
+        let replaced = || -> Result<Arc<dyn seam::Table>> {
+            Ok(Arc::new(self.replacing(ident, schema, request.clone(), format)?.commit()?))
+        };
+        match replaced() {
+            Err(e) if or_create && e.kind() == ErrorKind::NotFound => {
+                match seam::Catalog::create_table(self, ident, schema, request.clone(), format) {
+                    // Another client created it meanwhile.
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists && self.tables.exists(ident)? => replaced(),
+                    created => created,
+                }
+            }
+            done => done,
+        }
+    }
+
+    fn begin_replacement(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
+    ) -> Result<Box<dyn seam::Transaction>> {
+        match self.replacing(ident, schema, request.clone(), format) {
+            Ok(transaction) => Ok(Box::new(transaction)),
+            Err(e) if or_create && e.kind() == ErrorKind::NotFound => self.begin_table(ident, schema, request, format),
+            Err(e) => Err(e),
+        }
+    }
 }
 
 impl seam::Renames for IcebergCatalog {
@@ -302,6 +355,18 @@ impl seam::Renames for IcebergCatalog {
     fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         self.tables.rename(from, to)
     }
+}
+
+/// What a request says about a table, with its columns as its spec and order name them.
+fn definition(schema: &Schema, request: NewTable) -> Result<Replacement> {
+    let schema = match &request.identifier_fields {
+        None => schema.clone(),
+        Some(names) => with_identifiers(schema, names)?,
+    };
+    let spec = parse_partition_by(&request.partition_by, &schema)?;
+    let sort_order = parse_sort_by(&request.sort_by, &schema)?;
+    check_values(&request.properties, &BTreeMap::new())?;
+    Ok(Replacement { schema, spec, sort_order, properties: request.properties })
 }
 
 /// The schema with these columns as its identifier fields.

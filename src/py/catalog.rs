@@ -179,6 +179,57 @@ impl PyCatalog {
         .into())
     }
 
+    /// Gives a table another definition and no rows.
+    #[pyo3(signature = (identifier, schema, or_create, *, partition_by, sort_by, properties, location, identifier_fields, format))]
+    #[allow(clippy::too_many_arguments)]
+    fn replace_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, PySchema>,
+        or_create: bool,
+        partition_by: Vec<String>,
+        sort_by: Vec<String>,
+        properties: BTreeMap<String, String>,
+        location: Option<String>,
+        identifier_fields: Option<Vec<String>>,
+        format: &str,
+    ) -> PyResult<PyTable> {
+        let schema = &schema.get().inner;
+        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+        Ok(run(py, || {
+            let creations = self.inner.required("replace_table", self.inner.creations())?;
+            creations.replace_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?, or_create)
+        })?
+        .into())
+    }
+
+    /// A transaction that replaces a table.
+    #[pyo3(signature = (identifier, schema, or_create, *, partition_by, sort_by, properties, location, identifier_fields, format))]
+    #[allow(clippy::too_many_arguments)]
+    fn begin_replacement(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, PySchema>,
+        or_create: bool,
+        partition_by: Vec<String>,
+        sort_by: Vec<String>,
+        properties: BTreeMap<String, String>,
+        location: Option<String>,
+        identifier_fields: Option<Vec<String>>,
+        format: &str,
+    ) -> PyResult<PyTransaction> {
+        let schema = &schema.get().inner;
+        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+        Ok(run(py, || {
+            let creations = self.inner.required("replace_table_transaction", self.inner.creations())?;
+            let ident = TableIdent::parse(identifier)?;
+            creations.begin_replacement(&ident, schema, request, format_of(format)?, or_create)
+        })?
+        .into())
+    }
+
     fn drop_table(
         &self,
         py: Python<'_>,

@@ -145,7 +145,7 @@ pub enum NativeValue {
 
 impl NativeFilter {
     /// The filter for an engine. `None` if it asks about computed values.
-    pub(crate) fn new(filter: &BoundPredicate) -> Option<NativeFilter> {
+    pub fn new(filter: &BoundPredicate) -> Option<NativeFilter> {
         let all = |parts: &[BoundPredicate]| parts.iter().map(NativeFilter::new).collect::<Option<_>>();
         Some(match filter {
             BoundPredicate::True => NativeFilter::Constant(true),

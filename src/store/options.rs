@@ -119,8 +119,8 @@ const DOTTED: [(&str, Service, Means); 72] = [
 /// The prefix of SAS tokens for single accounts. The account's host follows it.
 const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
 
-/// Options that choose a login of this machine: a profile, or a file with a credential. Others choose the connection, or
-/// the service that gives logins. A server can't give them.
+/// Options that choose a login of this machine: a profile, or a file with a credential. Others choose the connection,
+/// or the service that gives logins. A server can't give them.
 const OF_USER: [&str; 4] = ["s3.profile-name", "client.profile-name", "gcs.credentials.file", "s3.proxy-uri"];
 
 /// Parts of plain names of such options.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::deletion::OutsideLocations;
 use crate::format::ident::TableIdent;
@@ -26,6 +26,15 @@ impl SharedWarehouse {
     /// Names of Paimon's databases that have a folder.
     fn databases(&self) -> Result<Vec<Vec<String>>> {
         self.paimon.list_namespaces(&[])
+    }
+
+    /// Refuses a verb that replaces a table of Paimon, or makes one of a table of Iceberg.
+    fn check_replaceable(&self, ident: &TableIdent, format: &TableFormat, verb: &str) -> Result<()> {
+        let known = self.paimon.load_table(ident).if_found()?;
+        match known.is_some() || format.id == PAIMON.id {
+            true => Err(PAIMON.lacks(verb).with("table", ident).hint("Drop the table and create it again")),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a name that another table of the catalog has.
@@ -179,6 +188,34 @@ impl Creations for SharedWarehouse {
         }
         SharedWarehouse::check_free(&self.paimon, ident)?;
         self.iceberg.begin_table(ident, schema, request, format)
+    }
+
+    /// A missing table of either format can be created. Only those of Iceberg can be replaced.
+    fn replace_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
+    ) -> Result<Arc<dyn Table>> {
+        if format.id == PAIMON.id && or_create && !self.table_exists(ident)? {
+            return self.create_table(ident, schema, request, format);
+        }
+        self.check_replaceable(ident, format, "replace_table")?;
+        self.iceberg.replace_table(ident, schema, request, format, or_create)
+    }
+
+    fn begin_replacement(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
+    ) -> Result<Box<dyn Transaction>> {
+        self.check_replaceable(ident, format, "replace_table_transaction")?;
+        self.iceberg.begin_replacement(ident, schema, request, format, or_create)
     }
 }
 

@@ -1,4 +1,4 @@
-"""The built site in headless Chromium: no page scrolls sideways, on a phone or on a desk, and no link is dead.
+"""The built site in headless Chromium: no page and no code scrolls sideways, on a phone or on a desk; no link is dead.
 
 Needs `make docs`'s tools and Chromium; skipped without them.
 """
@@ -24,21 +24,23 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 WIDTHS = (400, 1280)
 # Opens each page at each width, and leaves the pages that are wider than the window as JSON.
 HARNESS = """<!doctype html><body><script>
-const WIDTHS = {widths}, PAGES = {pages};
-(async () => {
-  const wide = [], frame = document.createElement("iframe");
+const WIDTHS = {widths}, PAGES = {pages}, wide = [];
+async function measured(width) {
+  const frame = document.createElement("iframe");
+  frame.style = `width:${width}px;height:900px;border:0`;
   document.body.append(frame);
-  for (const width of WIDTHS) {
-    frame.style = `width:${width}px;height:900px;border:0`;
-    for (const page of PAGES) {
-      await new Promise(done => { frame.onload = done; frame.src = page; });
-      await new Promise(done => setTimeout(done, 100));
-      const root = frame.contentDocument.documentElement;
-      if (root.scrollWidth > root.clientWidth) wide.push([page, width, root.scrollWidth]);
-    }
+  for (const page of PAGES) {
+    await new Promise(done => { frame.onload = done; frame.src = page; });
+    await new Promise(done => setTimeout(done, 20));
+    const root = frame.contentDocument.documentElement;
+    if (root.scrollWidth > root.clientWidth) wide.push([page, width, root.scrollWidth]);
+    for (const code of frame.contentDocument.querySelectorAll("pre > code"))
+      if (code.scrollWidth > code.clientWidth + 1) wide.push([page, width, code.textContent.slice(0, 40)]);
   }
+}
+Promise.all(WIDTHS.map(measured)).then(() => {
   document.body.textContent = "RESULT" + JSON.stringify({wide, seen: PAGES.length * WIDTHS.length}) + "END";
-})();
+});
 </script></body>"""
 
 

@@ -12,13 +12,15 @@ SETTINGS = (ROOT / "docs" / "reference" / "spark.md").read_text("utf-8")
 # Families of names that are only used for settings.
 FAMILIES = (
     "write|commit|read|history|gc|encryption|rest|s3|client|gcs|adls|auth|oauth2|jdbc|ssl|gcp|scan|scan-planning|"
-    "snapshot-loading|rest-metrics|rest-scan-planning|schema.name-mapping|streaming|frazil.executors"
+    "snapshot-loading|rest-metrics|rest-scan-planning|schema.name-mapping|streaming|frazil.executors|frazil.trusted"
 )
 NAME = re.compile(rf'"((?:{FAMILIES})[.-][a-z0-9._-]*[a-z0-9]\.?)"')
 VARIABLE = re.compile(r"\b((?:FRAZIL_MAX|AWS|PYICEBERG)_[A-Z]+(?:_[A-Z]+)*)\b(?!__)")
 # Strings of these forms that no user can set.
 NO_SETTINGS = {
     "auth.rs",
+    "s3-fips",
+    "s3.amazonaws.com",
     "commit-identifier",
     "commit-report",
     "commit-snapshot-id",
@@ -60,6 +62,8 @@ NO_SETTINGS = {
 def sources() -> Iterator[tuple[Path, str]]:
     """The code without its tests."""
     for path in [*(ROOT / "src").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]:
+        if path.parent.name == "names":  # names of other libraries, for hints
+            continue
         if path.stem.endswith("tests") or "tests" in path.parts or "testing" in path.stem:
             continue
         yield path, path.read_text("utf-8").split("#[cfg(test)]\nmod tests {")[0]

@@ -13,6 +13,21 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
 RECIPES = [page for page in (DOCS / "howto").rglob("*.md") if page.parent != DOCS / "howto"]
+# What users of other libraries search for.
+WORDS = ["time travel", "schema evolution", "partition evolution", "vacuum", "quickstart", "getting started", "logging"]
+WORDS += [
+    "maintenance",
+    "upsert",
+    "cdc",
+    "gdpr",
+    "rollback",
+    "z-order",
+    "trino",
+    "flink",
+    "athena",
+    "snowflake",
+    "migrat",
+]
 MOST_LINES = 40
 MOST_FILES = 20
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -77,6 +92,11 @@ def test_recipes_are_short_and_listed() -> None:
     assert not [page.name for page in RECIPES if len(page.read_text("utf-8").splitlines()) > MOST_LINES]
     listed = {(DOCS / "howto" / link).resolve() for link in LINK.findall(index)}
     assert listed == set(RECIPES)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_words_of_the_field_are_found(word: str) -> None:
+    assert any(word in page.read_text("utf-8").lower().replace("\n", " ") for page in PAGES)
 
 
 def test_folders_of_recipes_are_small() -> None:

@@ -138,7 +138,7 @@ def catalog_at(place: str, folder: pathlib.Path) -> Iterator[Place | str]:
 
 @contextlib.contextmanager
 def _postgres(folder: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """The address of a database, or why there is none."""
+    """The address of a database, or why no database can be had."""
     if uri := os.environ.get("FRAZIL_TEST_POSTGRES"):
         yield uri, ""
         return

@@ -87,7 +87,10 @@ def test_every_rule_is_tested() -> None:
 
 
 def test_no_list_gets_longer() -> None:
-    """One offence is allowed. A new one needs a better reason than a line in a list."""
+    """Few offences are allowed. A new one needs a better reason than a line in a list.
+
+    Users give JSON to `variant.from_json`, so it has to be read.
+    """
     assert {name: list(rule.allowed()) for name, rule in RULES.items() if rule.allowed()} == {
-        "python-json": ["python/frazil/spark/wire.py"]
+        "python-json": ["python/frazil/spark/wire.py", "python/frazil/interop/variant_values.py"]
     }

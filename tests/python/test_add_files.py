@@ -65,8 +65,10 @@ def test_files_are_added_once(catalog: fz.Catalog, tmp_path: pathlib.Path) -> No
     assert table.refresh().scan().count() == 3
     with pytest.raises(fz.NotFoundError):
         table.add_files([str(tmp_path / "none.parquet")])
-    with pytest.raises(fz.InvalidInputError, match="list"):
+    with pytest.raises(fz.InvalidInputError, match="already"):
         table.add_files(path)
+    with pytest.raises(fz.NotFoundError, match="Patterns are not files"):
+        table.add_files(str(tmp_path / "*.parquet"))
 
 
 def test_what_does_not_fit_is_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:

@@ -34,7 +34,7 @@ def table(catalog: fz.Catalog) -> fz.Table:
     return catalog.create_table("db.t", data=ROWS)
 
 
-BUCKETS = "[id_bucket: bucket[16](1)]"
+BUCKETS = "[id_bucket: bucket(16, id)]"
 
 RIGHT: list[tuple[str, Any]] = [
     # Catalogs.

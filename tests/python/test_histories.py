@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from replay import differences, replay, torn_groups
+from replay import apart, differences, replay, torn_groups
 
 RUN = pathlib.Path(__file__).parents[1] / "histories" / "run.py"
 
@@ -85,8 +85,16 @@ def test_faults_of_processes_are_told(tmp_path: pathlib.Path) -> None:
     assert len(replay(folder).faults) == 3
 
 
+def test_tables_of_joint_changes_are_equal() -> None:
+    assert apart({"t": WHOLE, "u": WHOLE[::-1]}) == []
+    assert apart({"t": [], "u": []}) == []
+    for other, group in ((WHOLE[:2], "c"), ([row("a", 0), row("a", 1), *WHOLE[2:]], "a"), (WHOLE[:3], "c")):
+        (fault,) = apart({"t": WHOLE, "u": other})
+        assert fault.startswith(f"group {group} is not the same in all tables")
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("case", ["folder:v2-copy", "folder:keyed"])
+@pytest.mark.parametrize("case", ["folder:v2-copy", "folder:keyed", "rest-faults:joint-vectors"])
 def test_a_short_history(case: str) -> None:
     command = [sys.executable, str(RUN), "--minutes", "0.1", "--processes", "3", case]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

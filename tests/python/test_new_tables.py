@@ -330,7 +330,7 @@ def test_a_purge_reaches_folders_that_are_named(catalog: fz.Catalog, tmp_path: p
         with pytest.raises(fz.InvalidInputError, match="outside_locations"):
             catalog.drop_table("db.t", purge=True, outside_locations=[wrong])
     assert catalog.table_exists("db.t")
-    catalog.drop_table("db.t", purge=True, outside_locations=tmp_path / "import")
+    catalog.drop_table("db.t", purge=True, outside_locations=str(tmp_path / "import"))
     # Neither the folder whose name begins alike, nor another one.
     left = [place for place in ("import", "import2", "elsewhere") if (tmp_path / place / "a.parquet").exists()]
     assert left == ["import2", "elsewhere"]

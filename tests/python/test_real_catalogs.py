@@ -155,7 +155,8 @@ def azure(request: Asking, folder: Path) -> Reached:
     server = served(request, "azurite")
     own = sql(folder, f"abfs://frazil/{folder.name}")
     own |= {"adls.account-name": server["account"], "adls.account-key": server["key"]}
-    parts = {"adls.blob-storage-authority": f"127.0.0.1:{server['port']}", "adls.blob-storage-scheme": "http"}
+    parts = {f"adls.{kind}-storage-authority": f"127.0.0.1:{server['port']}" for kind in ("blob", "dfs")}
+    parts |= {f"adls.{kind}-storage-scheme": "http" for kind in ("blob", "dfs")}
     io = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
     return Reached({**own, "adls.account-host": server["endpoint"]}, {**own, **parts, **io})
 
@@ -278,6 +279,10 @@ def test_several_tables(real: Real) -> None:
 def test_four_writers(real: Real) -> None:
     catalog, name = real.ours(), f"{real.namespace}.t"
     table = catalog.create_table(name, SCHEMA, properties={"commit.retry.num-retries": "100"})
+    if real.kind == "nessie":
+        # It ignores that a commit requires a table without snapshots.
+        table = table.append(one(0))
+        table.delete("id = 0")
     failed: list[BaseException] = []
 
     def write(writer: int) -> None:

@@ -160,8 +160,8 @@ def two_tables(server: RestServer, **properties: str) -> dict[int, fz.Catalog]:
 def test_transactions_over_tables_of_four_writers(
     server: RestServer, kind: str, when: str, keys: str, shown: str
 ) -> None:
-    catalogs = two_tables(server)
     server.switches.change({"idempotency": keys == "idempotent", "last_snapshot_only": shown == "newest"})
+    catalogs = two_tables(server)
     faults = [server.fault("commitTransaction", kind, when, nth=nth, seconds=SECONDS) for nth in (2, 5, 6, 11)]
 
     def both(table: fz.Table, row: int) -> fz.Table:

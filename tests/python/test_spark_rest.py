@@ -273,7 +273,7 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("may_renew", ["true", "with-credential"])
+@pytest.mark.parametrize("may_renew", ["with-credential", "true"] if NIGHTLY else ["with-credential"])
 def test_spark_shows_no_secrets(
     server: RestServer, gate: Gate, catalog: fz.Catalog, tmp_path: Path, may_renew: str
 ) -> None:

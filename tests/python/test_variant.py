@@ -152,3 +152,149 @@ def test_table_schemas() -> None:
     again = pa.schema(ours)
     assert again.field("v").type == pa.struct(FIELDS)
     assert again.field("v").metadata[b"ARROW:extension:name"] == b"arrow.parquet.variant"
+
+
+# ---------------------------------------------------------------- from Python and JSON
+
+
+def _parts(array: pa.StructArray) -> list[tuple[bytes, bytes] | None]:
+    return [None if part is None else (part["metadata"], part["value"]) for part in array.to_pylist()]
+
+
+NO_NAMES = b"\x11\x00\x00"  # version 1, sorted names, none of them
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        # By hand, from the tables of VariantEncoding.md: the low two bits are the basic type, the others the type.
+        (True, b"\x04"),
+        (False, b"\x08"),
+        (7, b"\x0c\x07"),
+        (-128, b"\x0c\x80"),
+        (128, b"\x10\x80\x00"),
+        (-32769, b"\x14\xff\x7f\xff\xff"),
+        (2**31, b"\x18\x00\x00\x00\x80\x00\x00\x00\x00"),
+        (1.5, b"\x1c\x00\x00\x00\x00\x00\x00\xf8\x3f"),
+        (decimal.Decimal("-1.50"), b"\x20\x02\x6a\xff\xff\xff"),
+        (decimal.Decimal("1E+2"), b"\x20\x00\x64\x00\x00\x00"),
+        (decimal.Decimal("12345678901.5"), b"\x24\x01\x17\x1a\x99\xbe\x1c\x00\x00\x00"),
+        (2**64, b"\x28\x00" + (2**64).to_bytes(16, "little")),
+        (dt.date(1970, 1, 2), b"\x2c\x01\x00\x00\x00"),
+        (dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc), b"\x30\x40\x42\x0f\x00\x00\x00\x00\x00"),
+        (dt.datetime(1969, 12, 31, 23, 59, 59), b"\x34\xc0\xbd\xf0\xff\xff\xff\xff\xff"),
+        (b"\x00\xff", b"\x3c\x02\x00\x00\x00\x00\xff"),
+        ("", b"\x01"),
+        ("hé", b"\x0dh\xc3\xa9"),
+        ("x" * 63, b"\xfd" + b"x" * 63),
+        ("x" * 64, b"\x40\x40\x00\x00\x00" + b"x" * 64),
+        (dt.time(0, 0, 1), b"\x44\x40\x42\x0f\x00\x00\x00\x00\x00"),
+        (uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"), b"\x50" + bytes(range(0, 256, 17))),
+        ([], b"\x03\x00\x00"),
+        ([1, None], b"\x03\x02\x00\x02\x03\x0c\x01\x00"),
+        ({}, b"\x02\x00\x00"),
+    ],
+)
+def test_values_have_the_bytes_of_the_specification(value: Any, encoded: bytes) -> None:
+    array = variant.from_python([value])
+    assert _parts(array) == [(NO_NAMES, encoded)]
+    assert variant.to_python(array) == [value]
+
+
+def test_objects_have_the_bytes_of_the_specification() -> None:
+    # Members are sorted by name, whatever order they are given in. The names are in the metadata once.
+    array = variant.from_python([{"b": [{"a": True}], "a": "x"}, None])
+    metadata = b"\x11\x02\x00\x01\x02ab"
+    inner = b"\x02\x01\x00\x00\x01\x04"
+    value = b"\x02\x02\x00\x01\x00\x02\x0c\x05x" + b"\x03\x01\x00" + bytes([len(inner)]) + inner
+    assert _parts(array) == [(metadata, value), None]
+    # More than 255 members, and offsets and numbers of two bytes.
+    large = {f"k{n:03}": n for n in range(300)}
+    ((names, members),) = [part for part in _parts(variant.from_python([large])) if part]
+    assert names[:3] == b"\x51\x2c\x01"
+    assert members[:5] == bytes([0b1010110]) + (300).to_bytes(4, "little")
+    assert variant.to_python(variant.from_python([large, list(range(300))])) == [large, list(range(300))]
+
+
+def test_pyspark_reads_our_variants() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    values = [
+        {"user": 7, "tags": ["a", None, {"é": 1.5}], "big": 2**40, "on": True},
+        [decimal.Decimal("1.50"), "x" * 100, b"\x00"],
+        dt.date(2026, 1, 2),
+        dt.datetime(2026, 1, 2, 3, 4, 5, 6),
+        {f"k{n}": n for n in range(1000)},
+    ]
+    parts = [part for part in _parts(variant.from_python(values)) if part is not None]
+    assert [types.VariantVal(value, metadata).toPython() for metadata, value in parts] == values
+
+
+def test_variants_from_json() -> None:
+    texts = ['{"b": 1.50, "a": [true, null]}', "null", None, "1e3", "-12345678901234567890", '"\\u00e9"', "1" * 39]
+    array = variant.from_json(texts)
+    assert variant.to_python(array) == [
+        {"a": [True, None], "b": decimal.Decimal("1.50")},
+        None,
+        None,
+        1000.0,
+        -12345678901234567890,
+        "é",
+        float("1" * 39),
+    ]
+    assert array.is_null().to_pylist() == [False, False, True, False, False, False, False]
+    assert _parts(array)[1] == (NO_NAMES, b"\x00")
+    assert variant.from_json(pa.array(["1", None])).null_count == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ('{"a": 1, "a": 2}', "the member 'a' twice"),
+        ("NaN", "NaN is not a value of JSON"),
+        ("1e999", "too large"),
+        ("[" * 600 + "]" * 600, "deeper than 500"),
+        ("[" * 100_000, "deeper|not JSON"),
+        (5, "must be text"),
+        ('"\\ud800"', "surrogate"),
+    ],
+)
+def test_wrong_json(text: Any, message: str) -> None:
+    with pytest.raises(fz.InvalidInputError, match=message) as error:
+        variant.from_json(["1", text])
+    assert error.value.context == {"row": "1"}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (object(), "can't hold a 'object'"),
+        ({1: 2}, "must be text, not 1"),
+        (10**38, "38 digits"),
+        (decimal.Decimal("NaN"), "can't hold the decimal"),
+        (decimal.Decimal("1E+1000000"), "38 digits"),
+        (dt.time(1, tzinfo=dt.timezone.utc), "can't hold a 'time'"),
+        ({"a": {1}}, "can't hold a 'set'"),
+    ],
+)
+def test_wrong_values(value: Any, message: str) -> None:
+    with pytest.raises(fz.InvalidInputError, match=message):
+        variant.from_python([value])
+
+
+def test_what_is_no_list_of_values() -> None:
+    no_lists: list[Any] = ["text", b"x", {"a": 1}, 5]
+    for no_list in no_lists:
+        with pytest.raises(fz.InvalidInputError, match="must be a list"):
+            variant.from_python(no_list)
+        with pytest.raises(fz.InvalidInputError, match="must be a list"):
+            variant.from_json(no_list)
+
+
+def test_variants_are_written(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.v", pa.schema([("id", pa.int64())]), properties={"format-version": 3})
+    with table.update_schema() as update:
+        update.add_column("v", "variant")
+    values = [{"a": 7, "t": dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)}, None, [1, "x"], 2.5]
+    table.append(pa.table({"id": range(4), "v": variant.from_python(values)}))
+    assert variant.to_python(table.scan().to_arrow().sort_by("id")["v"]) == values

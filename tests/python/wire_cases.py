@@ -425,7 +425,7 @@ def results(p: Place) -> dict[str, Any]:
     """What verbs give, as far as it has no times of this moment in it."""
     events = p.table("events")
     return {
-        "snapshots": events.snapshots,
+        "snapshots": list(events.snapshots),
         "fields": events.schema.fields,
         "spec": events.partition_spec,
         "order": p.table("target").sort_order,

@@ -158,7 +158,7 @@ def run(what: str, command: list[str], **environment: str) -> None:
 
 
 def java(at_least: int = 17) -> str:
-    """A Java of this version or newer: `FRAZIL_JAVA`, the one on the path, or one that is installed beside it."""
+    """A Java of this version or newer: `FRAZIL_JAVA`, the one on the path, or one that is installed next to it."""
     named = os.environ.get("FRAZIL_JAVA")
     found = [named] if named else javas()
     versions = {program: version_of(program) for program in found}

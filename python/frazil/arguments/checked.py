@@ -139,6 +139,7 @@ CHECKS: dict[str, _Check] = {
     # The method itself checks these.
     "int | dt.timedelta | None": _as_is,
     "dt.datetime | dt.timedelta | None": _as_is,
+    "str | Sequence[str]": _as_is,
     "str | Term | Sequence[str | Term]": _as_is,
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,

@@ -13,6 +13,7 @@ from frazil.interop.arrow import (
 )
 from frazil.interop.batch_reader import BatchReader, lazy_rows, opened, read_before, rows_of_batches
 from frazil.interop.python_values import python_rows, python_values
+from frazil.interop.variant_values import variants_of_json, variants_of_python
 
 __all__ = [
     "BatchReader",
@@ -31,4 +32,6 @@ __all__ = [
     "schema_of_type",
     "single",
     "table_of",
+    "variants_of_json",
+    "variants_of_python",
 ]

@@ -88,7 +88,7 @@ _COLUMNS = (
 """Beginnings of properties of tables that end with the name of a column."""
 
 
-_ENDINGS = {"bytes", "ms", "default", "enabled", "write", "codec"}
+_ENDINGS = {"bytes", "ms", "default", "enabled", "write"}
 """Words that are easily left out."""
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from frazil import _core
 
 __all__ = ["LastCommit", "last_commit"]
 
 
-@dataclass(frozen=True)
-class LastCommit:
+class LastCommit(NamedTuple):
     """What the last commit through a table object did: `table.append(rows).last_commit`.
 
     A number is None if the commit does not record it. If nothing was committed, or no snapshot was made, then

@@ -20,7 +20,7 @@ use crate::data::arrow::array_value::value_at;
 use crate::data::formula::compare::compare;
 use crate::data::formula::evaluate::evaluate;
 use crate::error::{Error, Result};
-use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, BoundTest, Op, Question};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, BoundTest, Op, TestQuestion};
 use crate::types::{FieldId, PrimitiveType, Transform, Type, Value, ValueRef};
 
 /// The rows on which `filter` is true. `lookup` gives the columns by id, in the Arrow type of the table's type
@@ -105,7 +105,7 @@ fn test_matches(
     };
     let left = evaluate(&test.left, rows, &column)?;
     let kept = match &test.question {
-        Question::Values(op, values) => {
+        TestQuestion::Values(op, values) => {
             let ty = Type::Primitive(test.left.ty().clone());
             let term = BoundTerm {
                 field_id: 0,
@@ -117,9 +117,9 @@ fn test_matches(
             };
             leaf_matches(&BoundLeaf { term, op: *op, values: values.clone() }, &left)?
         }
-        Question::Compare(op, right) => compare(*op, &left, &evaluate(right, rows, &column)?)?,
-        Question::Like(pattern) => mask(text(&left)?, |v: &str| pattern.matches(v)),
-        Question::NotLike(pattern) => mask(text(&left)?, |v: &str| !pattern.matches(v)),
+        TestQuestion::Compare(op, right) => compare(*op, &left, &evaluate(right, rows, &column)?)?,
+        TestQuestion::Like(pattern) => mask(text(&left)?, |v: &str| pattern.matches(v)),
+        TestQuestion::NotLike(pattern) => mask(text(&left)?, |v: &str| !pattern.matches(v)),
     };
     if some.is_none() {
         return Ok(kept);

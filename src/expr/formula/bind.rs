@@ -1,16 +1,18 @@
 //! Gives formulas types, and turns tests of columns and constants into leaves.
 
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::bind::{Binder, check_comparable};
-use crate::expr::bounds::{Bounds, ColumnBounds, Verdict, evaluate};
-use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, Question};
+use crate::expr::bind_leaf::{Binder, check_comparable};
+use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, TestQuestion};
 use crate::expr::formula::cast::can_cast;
+use crate::expr::formula::image::verdict;
 use crate::expr::formula::operands::{implied, is_number, of_arithmetic, of_comparison};
 use crate::expr::formula::pattern::Pattern;
 use crate::expr::formula::scalar::apply;
 use crate::expr::formula::text::{compares, literal_of};
-use crate::expr::formula::unbound::{Constant, Formula, Function, Interval, Test, TestOp};
-use crate::expr::predicate::{BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
+use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, Interval, Test, TestOp};
+use crate::expr::leaf_bounds::{Bounds, ColumnBounds, Verdict};
+use crate::expr::predicate::BoundPredicate;
+use crate::expr::term::{BoundTerm, Literal, Op, Term};
 use crate::types::{FieldId, PrimitiveType, Transform, Type, Value, decimal, temporal};
 
 /// An operand: intervals have no type of columns.
@@ -57,12 +59,12 @@ impl Binder<'_> {
         let right = self.formula(right)?;
         match (left, right) {
             (BoundFormula::Constant(value, ty), right) if !right.is_constant() => {
-                self.with_constant(right, mirrored(op), &value, &ty)
+                self.with_constant(right, op.mirrored(), &value, &ty)
             }
             (left, BoundFormula::Constant(value, ty)) => self.with_constant(left, op, &value, &ty),
             (left, right) => {
                 let (left, right) = of_comparison(left, right)?;
-                Ok(decided(BoundTest { left, question: Question::Compare(op, right) }))
+                Ok(decided(BoundTest { left, question: TestQuestion::Compare(op, right) }))
             }
         }
     }
@@ -154,7 +156,7 @@ impl Binder<'_> {
             ))
             .hint("`like` compares strings; write cast(x as string) for other values"));
         }
-        let question = if negated { Question::NotLike(pattern) } else { Question::Like(pattern) };
+        let question = if negated { TestQuestion::NotLike(pattern) } else { TestQuestion::Like(pattern) };
         Ok(decided(BoundTest { left, question }))
     }
 
@@ -186,8 +188,8 @@ impl Binder<'_> {
             Formula::Constant(constant) => constant_of(constant)?,
             Formula::Cast { value, ty, tries } => cast(self.formula(value)?, ty, *tries)?,
             Formula::Call(function, arguments) => match (function, arguments.as_slice()) {
-                (Function::Lower | Function::Upper, [x]) => case(*function, self.formula(x)?)?,
-                (Function::Negate, [x]) => match self.operand(x)? {
+                (FilterFunction::Lower | FilterFunction::Upper, [x]) => case(*function, self.formula(x)?)?,
+                (FilterFunction::Negate, [x]) => match self.operand(x)? {
                     Bound::Interval(interval) => {
                         let negated = interval.negated();
                         return Ok(Bound::Interval(negated.ok_or_else(|| Error::invalid("the interval is too long"))?));
@@ -229,7 +231,7 @@ fn about(predicate: BoundPredicate, formula: &BoundFormula) -> BoundPredicate {
     let each = |parts: Vec<BoundPredicate>| parts.into_iter().map(|p| about(p, formula)).collect::<Vec<_>>();
     match predicate {
         BoundPredicate::Leaf(leaf) => {
-            let question = Question::Values(leaf.op, leaf.values);
+            let question = TestQuestion::Values(leaf.op, leaf.values);
             decided(BoundTest { left: formula.clone(), question })
         }
         BoundPredicate::And(parts) => BoundPredicate::all(each(parts)),
@@ -248,22 +250,10 @@ fn decided(test: BoundTest) -> BoundPredicate {
     }
     let mut columns = 0;
     test.for_each_term(&mut |_| columns += 1);
-    let predicate = BoundPredicate::Test(Box::new(test));
-    match evaluate(&predicate, &NoBounds) {
+    match verdict(&test, &NoBounds) {
         Verdict::Always if columns == 0 => BoundPredicate::True,
         Verdict::Never if columns == 0 => BoundPredicate::False,
-        _ => predicate,
-    }
-}
-
-/// The comparison with its sides exchanged.
-pub(in crate::expr) fn mirrored(op: Op) -> Op {
-    match op {
-        Op::Lt => Op::Gt,
-        Op::LtEq => Op::GtEq,
-        Op::Gt => Op::Lt,
-        Op::GtEq => Op::LtEq,
-        op => op,
+        _ => BoundPredicate::Test(Box::new(test)),
     }
 }
 
@@ -334,9 +324,9 @@ fn cast(x: BoundFormula, ty: &PrimitiveType, tries: bool) -> Result<BoundFormula
     }
 }
 
-fn case(function: Function, x: BoundFormula) -> Result<BoundFormula> {
+fn case(function: FilterFunction, x: BoundFormula) -> Result<BoundFormula> {
     let (name, function) = match function {
-        Function::Upper => ("upper", BoundFunction::Upper),
+        FilterFunction::Upper => ("upper", BoundFunction::Upper),
         _ => ("lower", BoundFunction::Lower),
     };
     match x.ty() {
@@ -354,11 +344,11 @@ fn negate(x: BoundFormula) -> Result<BoundFormula> {
     call(BoundFunction::Negate, vec![implied(x, &ty)], ty)
 }
 
-fn operation(function: Function, a: Bound, b: Bound) -> Result<BoundFormula> {
+fn operation(function: FilterFunction, a: Bound, b: Bound) -> Result<BoundFormula> {
     use PrimitiveType as P;
     let (a, b) = match dated(function, a, b)? {
         (Bound::Formula(a), Bound::Interval(by)) => return shift(function, a, by),
-        (Bound::Interval(by), Bound::Formula(b)) if function == Function::Add => return shift(function, b, by),
+        (Bound::Interval(by), Bound::Formula(b)) if function == FilterFunction::Add => return shift(function, b, by),
         (Bound::Formula(a), Bound::Formula(b)) => (a, b),
         _ => {
             return Err(Error::invalid("intervals can only be added to dates and timestamps, or subtracted from them"));
@@ -367,16 +357,16 @@ fn operation(function: Function, a: Bound, b: Bound) -> Result<BoundFormula> {
     let of_days =
         |date: BoundFormula, days: BoundFormula, function| call(function, vec![date, implied(days, &P::Long)], P::Date);
     match (function, a.ty(), b.ty()) {
-        (Function::Add, P::Date, P::Int | P::Long) => of_days(a, b, BoundFunction::AddDays),
-        (Function::Add, P::Int | P::Long, P::Date) => of_days(b, a, BoundFunction::AddDays),
-        (Function::Subtract, P::Date, P::Int | P::Long) => of_days(a, b, BoundFunction::SubtractDays),
-        (Function::Subtract, P::Date, P::Date) => call(BoundFunction::DaysBetween, vec![a, b], P::Long),
+        (FilterFunction::Add, P::Date, P::Int | P::Long) => of_days(a, b, BoundFunction::AddDays),
+        (FilterFunction::Add, P::Int | P::Long, P::Date) => of_days(b, a, BoundFunction::AddDays),
+        (FilterFunction::Subtract, P::Date, P::Int | P::Long) => of_days(a, b, BoundFunction::SubtractDays),
+        (FilterFunction::Subtract, P::Date, P::Date) => call(BoundFunction::DaysBetween, vec![a, b], P::Long),
         _ => {
             let function = match function {
-                Function::Add => BoundFunction::Add,
-                Function::Subtract => BoundFunction::Subtract,
-                Function::Multiply => BoundFunction::Multiply,
-                Function::Divide => BoundFunction::Divide,
+                FilterFunction::Add => BoundFunction::Add,
+                FilterFunction::Subtract => BoundFunction::Subtract,
+                FilterFunction::Multiply => BoundFunction::Multiply,
+                FilterFunction::Divide => BoundFunction::Divide,
                 _ => BoundFunction::Remainder,
             };
             let (arguments, ty) = of_arithmetic(function, a, b)?;
@@ -386,25 +376,25 @@ fn operation(function: Function, a: Bound, b: Bound) -> Result<BoundFormula> {
 }
 
 /// A text that is subtracted from a date, or from which a date is subtracted, is a date.
-fn dated(function: Function, a: Bound, b: Bound) -> Result<(Bound, Bound)> {
+fn dated(function: FilterFunction, a: Bound, b: Bound) -> Result<(Bound, Bound)> {
     use PrimitiveType as P;
     let is_text = |x: &BoundFormula| matches!(x, BoundFormula::Constant(Value::String(_), _));
     Ok(match (function, a, b) {
-        (Function::Subtract, Bound::Formula(a), Bound::Formula(b)) if *a.ty() == P::Date && is_text(&b) => {
+        (FilterFunction::Subtract, Bound::Formula(a), Bound::Formula(b)) if *a.ty() == P::Date && is_text(&b) => {
             (Bound::Formula(a), Bound::Formula(cast(b, &P::Date, false)?))
         }
-        (Function::Subtract, Bound::Formula(a), Bound::Formula(b)) if *b.ty() == P::Date && is_text(&a) => {
+        (FilterFunction::Subtract, Bound::Formula(a), Bound::Formula(b)) if *b.ty() == P::Date && is_text(&a) => {
             (Bound::Formula(cast(a, &P::Date, false)?), Bound::Formula(b))
         }
         (_, a, b) => (a, b),
     })
 }
 
-fn shift(function: Function, x: BoundFormula, by: Interval) -> Result<BoundFormula> {
+fn shift(function: FilterFunction, x: BoundFormula, by: Interval) -> Result<BoundFormula> {
     use PrimitiveType as P;
     let by = match function {
-        Function::Add => Some(by),
-        Function::Subtract => by.negated(),
+        FilterFunction::Add => Some(by),
+        FilterFunction::Subtract => by.negated(),
         _ => None,
     };
     let by = by.ok_or_else(|| Error::invalid("intervals can only be added and subtracted"))?;
@@ -419,19 +409,5 @@ fn shift(function: Function, x: BoundFormula, by: Interval) -> Result<BoundFormu
         }
         ty => Err(Error::invalid(format!("an interval can't be added to the type {ty}"))
             .hint("Intervals are added to dates and timestamps")),
-    }
-}
-
-impl Predicate {
-    /// A test, or a leaf if it compares a column with literals.
-    pub(in crate::expr) fn of_test(left: Formula, op: TestOp, right: Vec<Formula>) -> Predicate {
-        let literal = |f: &Formula| match f {
-            Formula::Constant(Constant::Literal(literal)) => Some(literal.clone()),
-            _ => None,
-        };
-        match (&left, op, right.iter().map(literal).collect::<Option<Vec<_>>>()) {
-            (Formula::Column(term), TestOp::Plain(op), Some(literals)) => Predicate::Leaf(term.clone(), op, literals),
-            _ => Predicate::Test(Box::new(Test { left, op, right })),
-        }
     }
 }

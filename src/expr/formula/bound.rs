@@ -2,7 +2,7 @@
 
 use crate::expr::formula::pattern::Pattern;
 use crate::expr::formula::unbound::Interval;
-use crate::expr::predicate::{BoundTerm, Op};
+use crate::expr::term::{BoundTerm, Op};
 use crate::types::{PrimitiveType, Value};
 
 /// A value computed from typed columns.
@@ -71,12 +71,12 @@ pub struct BoundTest {
     /// What is asked about. At least one side has a column.
     pub left: BoundFormula,
     /// The question.
-    pub question: Question,
+    pub question: TestQuestion,
 }
 
 /// A question about a formula.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum TestQuestion {
     /// An operation with values, as in a leaf.
     Values(Op, Vec<Value>),
     /// A comparison (`Lt` to `NotEq`) with another formula of the same type.
@@ -147,13 +147,13 @@ impl BoundTest {
     /// Calls `f` for every column, left to right.
     pub fn for_each_term<'a>(&'a self, f: &mut dyn FnMut(&'a BoundTerm)) {
         self.left.for_each_term(f);
-        if let Question::Compare(_, right) = &self.question {
+        if let TestQuestion::Compare(_, right) = &self.question {
             right.for_each_term(f);
         }
     }
 
     /// Whether it may give an error for some rows.
     pub fn can_fail(&self) -> bool {
-        self.left.can_fail() || matches!(&self.question, Question::Compare(_, right) if right.can_fail())
+        self.left.can_fail() || matches!(&self.question, TestQuestion::Compare(_, right) if right.can_fail())
     }
 }

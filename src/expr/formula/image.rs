@@ -5,12 +5,12 @@
 
 use std::cmp::Ordering;
 
-use crate::expr::bounds::{Bounds, ColumnBounds, Presence, Verdict, checked, decide, term_image};
-use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, Question};
+use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, TestQuestion};
 use crate::expr::formula::cast::keeps_order;
 use crate::expr::formula::pattern::Pattern;
 use crate::expr::formula::scalar::apply;
-use crate::expr::predicate::Op;
+use crate::expr::leaf_bounds::{Bounds, ColumnBounds, Presence, Verdict, checked, decide, term_image};
+use crate::expr::term::Op;
 use crate::types::{PrimitiveType, Value};
 
 /// Known facts about the values of a formula, as [`ColumnBounds`] has them of a column.
@@ -53,11 +53,11 @@ pub(in crate::expr) fn verdict(test: &BoundTest, bounds: &dyn Bounds) -> Verdict
     let left = image(&test.left, bounds);
     let ty = test.left.ty();
     let verdict = match &test.question {
-        Question::Values(op, values) => decide(*op, values, &checked(left.facts(), ty), &[], ty),
-        Question::Compare(op, right) => compared(*op, &left, &image(right, bounds)),
-        Question::Like(_) | Question::NotLike(_) if left.nulls == Presence::Everywhere => Verdict::Never,
-        Question::Like(pattern) if !begins(&test.left, pattern, bounds) => Verdict::Never,
-        Question::Like(_) | Question::NotLike(_) => Verdict::Maybe,
+        TestQuestion::Values(op, values) => decide(*op, values, &checked(left.facts(), ty), &[], ty),
+        TestQuestion::Compare(op, right) => compared(*op, &left, &image(right, bounds)),
+        TestQuestion::Like(_) | TestQuestion::NotLike(_) if left.nulls == Presence::Everywhere => Verdict::Never,
+        TestQuestion::Like(pattern) if !begins(&test.left, pattern, bounds) => Verdict::Never,
+        TestQuestion::Like(_) | TestQuestion::NotLike(_) => Verdict::Maybe,
     };
     // Without bounds, a value may still give an error. So each row has to be tested.
     let is_known = left.range().is_some() || !test.can_fail();
@@ -76,10 +76,10 @@ fn begins(formula: &BoundFormula, pattern: &Pattern, bounds: &dyn Bounds) -> boo
 /// Whether bounds of columns can ever say something about a test.
 pub(crate) fn has_bounds(test: &BoundTest) -> bool {
     let right = match &test.question {
-        Question::Values(..) => true,
-        Question::Compare(_, right) => is_bounded(right),
-        Question::Like(pattern) => !pattern.prefix().is_empty() && matches!(test.left, BoundFormula::Column(..)),
-        Question::NotLike(_) => false,
+        TestQuestion::Values(..) => true,
+        TestQuestion::Compare(_, right) => is_bounded(right),
+        TestQuestion::Like(pattern) => !pattern.prefix().is_empty() && matches!(test.left, BoundFormula::Column(..)),
+        TestQuestion::NotLike(_) => false,
     };
     right && is_bounded(&test.left)
 }

@@ -1,4 +1,4 @@
-//! Values that a filter computes from columns: `lower(name)`, `price * 2`, `cast(code as int)`, `ts - interval '1 day'`.
+//! Values that a filter computes from columns: `lower(name)`, `price * 2`, `cast(code as int)`.
 //!
 //! A filter that compares plain columns with literals consists of leaves. All other comparisons are tests
 //! ([`Test`], [`BoundTest`]) of formulas. One function computes the value of a call ([`scalar::apply`]). Constants,
@@ -26,7 +26,7 @@ pub mod scalar;
 mod text;
 pub mod unbound;
 
-pub use bound::{BoundFormula, BoundFunction, BoundTest, Question};
+pub use bound::{BoundFormula, BoundFunction, BoundTest, TestQuestion};
 pub(crate) use image::has_bounds;
 pub use pattern::Pattern;
-pub use unbound::{Constant, Formula, Function, Interval, Test, TestOp};
+pub use unbound::{Constant, FilterFunction, Formula, Interval, Test, TestOp};

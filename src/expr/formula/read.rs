@@ -9,13 +9,14 @@
 //! ```
 
 use crate::error::{Error, Result};
+use crate::expr::cursor::FilterParser;
 use crate::expr::formula::pattern::Pattern;
-use crate::expr::formula::unbound::{Constant, Formula, Function, Interval, TestOp};
-use crate::expr::lex::{Token, mistake};
-use crate::expr::parse::FilterParser;
-use crate::expr::predicate::{Literal, Op, Predicate, Term};
+use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, Interval, TestOp};
+use crate::expr::lex::{Token, is_value, mistake};
+use crate::expr::predicate::Predicate;
+use crate::expr::term::{Literal, Op};
 use crate::types::schema_json::parse_primitive;
-use crate::types::{PrimitiveType, Transform, temporal};
+use crate::types::{PrimitiveType, temporal};
 
 /// The most operators and calls of one formula.
 const MOST_OPERATIONS: usize = 100;
@@ -38,11 +39,6 @@ const UNITS: [(&str, i32, i64); 9] = [
     ("year", 12, 0),
 ];
 
-/// Whether a bare word is a value and not a column.
-pub(in crate::expr) fn is_value(word: &str) -> bool {
-    ["current_date", "current_timestamp"].iter().any(|w| word.eq_ignore_ascii_case(w))
-}
-
 impl FilterParser<'_> {
     /// A value on one side of a test.
     pub(in crate::expr) fn formula(&mut self) -> Result<Formula> {
@@ -64,9 +60,9 @@ impl FilterParser<'_> {
         let mut left = self.product()?;
         loop {
             let function = if self.accept("+") {
-                Function::Add
+                FilterFunction::Add
             } else if self.accept("-") {
-                Function::Subtract
+                FilterFunction::Subtract
             } else {
                 return Ok(left);
             };
@@ -79,11 +75,11 @@ impl FilterParser<'_> {
         let mut left = self.factor()?;
         loop {
             let function = if self.accept("*") {
-                Function::Multiply
+                FilterFunction::Multiply
             } else if self.accept("/") {
-                Function::Divide
+                FilterFunction::Divide
             } else if self.accept("%") {
-                Function::Remainder
+                FilterFunction::Remainder
             } else {
                 return Ok(left);
             };
@@ -103,7 +99,7 @@ impl FilterParser<'_> {
                 self.accept("+");
             }
             let x = self.factor()?;
-            return Ok(if negative { Formula::Call(Function::Negate, vec![x]) } else { x });
+            return Ok(if negative { Formula::Call(FilterFunction::Negate, vec![x]) } else { x });
         }
         if self.at_literal() {
             return self.typed_literal().map(Formula::Constant);
@@ -122,7 +118,10 @@ impl FilterParser<'_> {
             self.count_operation()?;
             return self.function();
         }
-        self.term().map(Formula::Column)
+        match self.peek() {
+            Token::Word(_) | Token::Quoted(_) => self.term().map(Formula::Column),
+            _ => Err(self.unexpected("a value")),
+        }
     }
 
     /// A sign that is not that of a number.
@@ -201,8 +200,8 @@ impl FilterParser<'_> {
         let opened = self.accept("(");
         let value = match name.as_str() {
             "current_date" | "current_timestamp" | "now" => now(name == "current_date"),
-            "lower" | "lcase" => Formula::Call(Function::Lower, vec![self.sum()?]),
-            "upper" | "ucase" => Formula::Call(Function::Upper, vec![self.sum()?]),
+            "lower" | "lcase" => Formula::Call(FilterFunction::Lower, vec![self.sum()?]),
+            "upper" | "ucase" => Formula::Call(FilterFunction::Upper, vec![self.sum()?]),
             "cast" | "try_cast" => {
                 let value = Box::new(self.sum()?);
                 self.expect_word("as")?;
@@ -211,7 +210,7 @@ impl FilterParser<'_> {
             _ => {
                 let first = self.sum()?;
                 self.expect(",")?;
-                let function = if name == "date_add" { Function::Add } else { Function::Subtract };
+                let function = if name == "date_add" { FilterFunction::Add } else { FilterFunction::Subtract };
                 Formula::Call(function, vec![first, self.sum()?])
             }
         };
@@ -254,8 +253,8 @@ impl FilterParser<'_> {
         })
     }
 
-    /// `contains(x, 'abc')`, `ends_with(x, 'abc')` and `starts_with` of a formula are patterns of `like`. `isnan(x)` is a
-    /// test of its own.
+    /// `contains(x, 'abc')`, `ends_with(x, 'abc')` and `starts_with` of a formula are patterns of `like`. `isnan(x)` is
+    /// a test of its own.
     pub(in crate::expr) fn text_test(&mut self, name: &str) -> Result<Predicate> {
         self.at += 2;
         let left = self.formula()?;
@@ -340,9 +339,4 @@ fn interval_of(text: &str) -> Option<Interval> {
         out.micros = out.micros.checked_add(amount.checked_mul(*micros)?)?;
     }
     Some(out)
-}
-
-/// A plain column.
-pub(in crate::expr) fn column(path: Vec<String>) -> Term {
-    Term { path, transform: Transform::Identity }
 }

@@ -6,7 +6,6 @@
 use crate::error::{Error, Result};
 use crate::expr::formula::bound::{BoundFunction, CastKind};
 use crate::expr::formula::cast::cast_value;
-use crate::expr::formula::text::number_text;
 use crate::expr::formula::unbound::Interval;
 use crate::types::temporal::{MICROS_PER_DAY, civil_of_days, days_of_civil, first_day_of_month, month_of_days};
 use crate::types::value::format_value;
@@ -58,6 +57,11 @@ fn shown(v: ValueRef<'_>, ty: &PrimitiveType) -> String {
         ValueRef::Double(f) => number_text(f),
         v => format_value(v, ty),
     }
+}
+
+/// A number with an exponent.
+pub(super) fn number_text(v: f64) -> String {
+    format!("{v:e}")
 }
 
 fn overflow(what: &str, ty: &PrimitiveType) -> Error {

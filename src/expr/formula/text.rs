@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, Question};
-use crate::expr::formula::scalar::sign_of;
-use crate::expr::formula::unbound::{Constant, Formula, Function, Interval, Test, TestOp};
-use crate::expr::predicate::{Literal, Op};
+use crate::expr::formula::bound::{BoundFormula, BoundFunction, BoundTest, CastKind, TestQuestion};
+use crate::expr::formula::scalar::{number_text, sign_of};
+use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, Interval, Test, TestOp};
+use crate::expr::term::{Literal, Op};
 use crate::expr::text::{Shown, write_leaf, write_quoted};
 use crate::types::temporal::{MICROS_PER_DAY, format_date, format_timestamp};
 use crate::types::{PrimitiveType, Value};
@@ -50,9 +50,9 @@ impl fmt::Display for Formula {
             Formula::Constant(constant) => constant.fmt(f),
             Formula::Cast { value, ty, tries } => write!(f, "{}({value} as {ty})", cast_name(*tries)),
             Formula::Call(function, arguments) => match (function, arguments.as_slice()) {
-                (Function::Lower, [x]) => write!(f, "lower({x})"),
-                (Function::Upper, [x]) => write!(f, "upper({x})"),
-                (Function::Negate, [x]) => write!(f, "-({x})"),
+                (FilterFunction::Lower, [x]) => write!(f, "lower({x})"),
+                (FilterFunction::Upper, [x]) => write!(f, "upper({x})"),
+                (FilterFunction::Negate, [x]) => write!(f, "-({x})"),
                 (_, [a, b]) => write!(f, "{} {} {}", Operand(a), operator(*function), Operand(b)),
                 _ => Err(fmt::Error),
             },
@@ -64,12 +64,12 @@ fn cast_name(tries: bool) -> &'static str {
     if tries { "try_cast" } else { "cast" }
 }
 
-fn operator(function: Function) -> char {
+fn operator(function: FilterFunction) -> char {
     match function {
-        Function::Add => '+',
-        Function::Multiply => '*',
-        Function::Divide => '/',
-        Function::Remainder => '%',
+        FilterFunction::Add => '+',
+        FilterFunction::Multiply => '*',
+        FilterFunction::Divide => '/',
+        FilterFunction::Remainder => '%',
         _ => '-',
     }
 }
@@ -121,12 +121,12 @@ impl fmt::Display for BoundTest {
             write_quoted(f, text, '\'')
         };
         match &self.question {
-            Question::Values(op, values) => {
+            TestQuestion::Values(op, values) => {
                 write_leaf(f, &self.left, *op, values.iter().map(|v| Shown(v.as_ref(), self.left.ty())))
             }
-            Question::Compare(op, right) => write_leaf(f, &self.left, *op, std::iter::once(right)),
-            Question::Like(p) => pattern(f, "like", p.text()),
-            Question::NotLike(p) => pattern(f, "not like", p.text()),
+            TestQuestion::Compare(op, right) => write_leaf(f, &self.left, *op, std::iter::once(right)),
+            TestQuestion::Like(p) => pattern(f, "like", p.text()),
+            TestQuestion::NotLike(p) => pattern(f, "not like", p.text()),
         }
     }
 }
@@ -184,11 +184,6 @@ fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value, ty: &PrimitiveType)
         }
         _ => write!(f, "{}", Shown(value.as_ref(), ty)),
     }
-}
-
-/// A number with an exponent.
-pub(super) fn number_text(v: f64) -> String {
-    format!("{v:e}")
 }
 
 /// The literal that denotes a value, in the untyped form that any type can read.

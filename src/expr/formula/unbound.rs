@@ -1,6 +1,6 @@
 //! Formulas as a person wrote them.
 
-use crate::expr::predicate::{Literal, Op, Term};
+use crate::expr::term::{Literal, Op, Term};
 use crate::types::PrimitiveType;
 
 /// A value computed from columns and literals.
@@ -11,7 +11,7 @@ pub enum Formula {
     /// A value that was written out.
     Constant(Constant),
     /// A function or operator of other values.
-    Call(Function, Vec<Formula>),
+    Call(FilterFunction, Vec<Formula>),
     /// A value in another type.
     Cast {
         /// The value.
@@ -54,7 +54,7 @@ impl Interval {
 
 /// A function or operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
+pub enum FilterFunction {
     /// `lower(x)`.
     Lower,
     /// `upper(x)`.

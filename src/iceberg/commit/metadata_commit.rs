@@ -226,6 +226,11 @@ fn add_refs(base: &TableMetadata, next: &TableMetadata, out: &mut Vec<MetadataUp
             out.push(MetadataUpdate::SetSnapshotRef { name: name.clone(), reference: reference.clone() });
         }
     }
+    // Tables of old writers have a current snapshot without a branch.
+    if base.current_snapshot_id.is_some() && next.current_snapshot_id.is_none() && !base.refs.contains_key(MAIN_BRANCH)
+    {
+        out.push(MetadataUpdate::RemoveSnapshotRef(MAIN_BRANCH.to_owned()));
+    }
     let dropped = base.refs.keys().filter(|name| !next.refs.contains_key(*name));
     out.extend(dropped.cloned().map(MetadataUpdate::RemoveSnapshotRef));
     let kept: HashSet<i64> = next.snapshots.iter().map(|s| s.id).collect();

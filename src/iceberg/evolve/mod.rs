@@ -13,6 +13,7 @@
 //! - `partition`: updates of a table's partition spec
 //! - `properties`: checks values of table properties that this library or Java Iceberg could not use
 //! - `refs`: branches and tags, and the current snapshot of a branch
+//! - `replacement`: replacing a table: another schema, spec and sort order, no rows
 //! - `requirements`: the requirements of an evolution: no other commit has changed the same part of the table
 //!   since its author looked
 //! - `schema`: updates of a table's schema: the rules for each operation, and for operations of the same
@@ -28,6 +29,7 @@ mod name_mapping;
 mod partition;
 pub(crate) mod properties;
 mod refs;
+mod replacement;
 mod requirements;
 mod schema;
 mod schema_apply;
@@ -35,5 +37,6 @@ mod sort_order;
 mod union;
 mod updates;
 
+pub use replacement::{Replacement, ReplacementPlan};
 pub use requirements::Requirements;
 pub use updates::{apply, is_same};

@@ -94,8 +94,8 @@ pub(super) fn update_spec(base: &TableMetadata, update: &SpecUpdate) -> Result<T
     with_spec(base, fields)
 }
 
-/// The metadata with a spec of these fields as the default.
-fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> Result<TableMetadata> {
+/// The metadata with a spec of these fields as the default. An equal spec of the table is used again.
+pub(super) fn with_spec(base: &TableMetadata, fields: Vec<PartitionField>) -> Result<TableMetadata> {
     let mut next = base.clone();
     let alike = |spec: &PartitionSpec| {
         spec.fields.len() == fields.len()
@@ -282,7 +282,11 @@ fn default_name(column: &str, transform: &Transform) -> String {
     }
 }
 
-fn check_new_spec(fields: &[PartitionField], schema: &Schema, format_version: u8) -> Result<()> {
+/// Checks the fields of a new spec.
+///
+/// # Errors
+/// `InvalidInput` naming the field and the rule.
+pub(super) fn check_new_spec(fields: &[PartitionField], schema: &Schema, format_version: u8) -> Result<()> {
     for (i, field) in fields.iter().enumerate() {
         let at = |problem: &str| Err(Error::invalid(problem).with("partition field", &field.name));
         if field.name.is_empty() {

@@ -22,7 +22,14 @@ pub(super) fn replace_sort_order(base: &TableMetadata, update: &SortOrderUpdate)
         let nulls_first = f.nulls_first.unwrap_or(!f.descending);
         Ok(SortField { source_id, transform, descending: f.descending, nulls_first })
     };
-    let fields = update.fields.iter().map(field).collect::<Result<Vec<_>>>()?;
+    with_sort_order(base, update.fields.iter().map(field).collect::<Result<Vec<_>>>()?)
+}
+
+/// The metadata with an order of these fields as the default. An equal order of the table is used again.
+///
+/// # Errors
+/// `InvalidInput` if the largest number is used.
+pub(super) fn with_sort_order(base: &TableMetadata, fields: Vec<SortField>) -> Result<TableMetadata> {
     let mut next = base.clone();
     let known = base.sort_orders.iter().find(|o| o.fields == fields && (o.id == 0) == fields.is_empty());
     next.default_sort_order_id = match known {

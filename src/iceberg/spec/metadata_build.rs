@@ -55,10 +55,7 @@ pub fn new_table(
     format_version: u8,
     now_ms: i64,
 ) -> Result<TableMetadata> {
-    let format_version = match properties.get(FORMAT_VERSION) {
-        Some(text) => parse_format_version(text)?,
-        None => known_format_version(i64::from(format_version))?,
-    };
+    let format_version = format_version_of(properties, format_version)?;
     let location = location.trim_end_matches('/');
     if location.is_empty() {
         return Err(Error::invalid("a table needs a location"));
@@ -67,9 +64,7 @@ pub fn new_table(
     check_schema(&fresh.schema, format_version)?;
     let spec = fresh_spec(spec, &fresh)?;
     let sort_order = fresh_sort_order(sort_order, &fresh)?;
-    let mut kept = BTreeMap::from([("write.parquet.compression-codec".to_owned(), "zstd".to_owned())]);
-    kept.extend(properties.clone());
-    kept.retain(|name, _| !RESERVED_PROPERTIES.contains(&name.as_str()));
+    let kept = kept_properties(properties);
     let partition_specs = vec![Arc::new(spec)];
     Ok(TableMetadata {
         format_version,
@@ -98,6 +93,26 @@ pub fn new_table(
         extra: Map::new(),
         recorded: Arc::new(Recorded::default()),
     })
+}
+
+/// The properties of a new definition that are stored. As in the Java implementation, Parquet compression is zstd
+/// unless they set another one.
+pub(crate) fn kept_properties(properties: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut kept = BTreeMap::from([("write.parquet.compression-codec".to_owned(), "zstd".to_owned())]);
+    kept.extend(properties.clone());
+    kept.retain(|name, _| !RESERVED_PROPERTIES.contains(&name.as_str()));
+    kept
+}
+
+/// The format version that properties ask for, or `default`.
+///
+/// # Errors
+/// `InvalidInput` for a value that is not a version; `Unsupported` for a newer one.
+pub(crate) fn format_version_of(properties: &BTreeMap<String, String>, default: u8) -> Result<u8> {
+    match properties.get(FORMAT_VERSION) {
+        Some(text) => parse_format_version(text),
+        None => known_format_version(i64::from(default)),
+    }
 }
 
 fn known_format_version(version: i64) -> Result<u8> {

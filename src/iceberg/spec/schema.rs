@@ -25,26 +25,50 @@ pub struct FreshSchema {
 /// # Errors
 /// `InvalidInput` if an id is used twice, or a default is not a value of its column's type.
 pub fn assign_fresh_ids(schema: &Schema) -> Result<FreshSchema> {
-    let mut fresh = FreshIds { last: 0, ids: HashMap::new() };
+    Ok(numbered(schema, HashMap::new(), 0)?.0)
+}
+
+/// Numbers the columns like those of the same names in another schema. Columns of other names are numbered after
+/// `last`, in the order of [`assign_fresh_ids`]. Returns the highest number ever used, too.
+///
+/// # Errors
+/// As [`assign_fresh_ids`].
+pub fn assign_ids_like(schema: &Schema, like: &Schema, last: FieldId) -> Result<(FreshSchema, FieldId)> {
+    let known: HashMap<String, FieldId> = like.field_ids().filter_map(|id| Some((like.name_of(id)?, id))).collect();
+    let same = |id: FieldId| Some((id, *known.get(&schema.name_of(id)?)?));
+    numbered(schema, schema.field_ids().filter_map(same).collect(), last)
+}
+
+fn numbered(schema: &Schema, known: HashMap<FieldId, FieldId>, last: FieldId) -> Result<(FreshSchema, FieldId)> {
+    let mut fresh = FreshIds { last, known, ids: HashMap::new() };
     let fields = fresh.fields(&schema.fields.iter().collect::<Vec<_>>())?;
     let identifiers = schema.identifier_field_ids.iter().map(|id| {
         let new = fresh.ids.get(id).copied();
         new.ok_or_else(|| Error::invalid(format!("the identifier field {id} is not in the schema")))
     });
     let identifiers = identifiers.collect::<Result<Vec<_>>>()?;
-    Ok(FreshSchema { schema: Schema::new(0, fields, identifiers), ids: fresh.ids })
+    Ok((FreshSchema { schema: Schema::new(0, fields, identifiers), ids: fresh.ids }, fresh.last))
 }
 
 struct FreshIds {
     last: FieldId,
+    /// New ids by old ones, for columns that have one already.
+    known: HashMap<FieldId, FieldId>,
     ids: HashMap<FieldId, FieldId>,
 }
 
 impl FreshIds {
     fn next(&mut self, old: &Field) -> Result<FieldId> {
-        self.last = self.last.checked_add(1).ok_or_else(|| Error::invalid("the schema has too many columns"))?;
-        match self.ids.insert(old.id, self.last) {
-            None => Ok(self.last),
+        let id = match self.known.get(&old.id) {
+            Some(id) => *id,
+            None => {
+                self.last =
+                    self.last.checked_add(1).ok_or_else(|| Error::invalid("the schema has too many columns"))?;
+                self.last
+            }
+        };
+        match self.ids.insert(old.id, id) {
+            None => Ok(id),
             Some(_) => {
                 Err(Error::invalid(format!("the schema uses field id {} twice", old.id)).with("column", &old.name))
             }

@@ -162,7 +162,7 @@ pub trait Registration {
     fn unregister_table(&self, ident: &TableIdent) -> Result<String>;
 }
 
-/// Creates tables together with their first commit.
+/// Creates tables together with their first commit, and replaces tables.
 pub trait Creations {
     /// A transaction that creates a table. The table exists once it is committed, with all changes of the transaction.
     ///
@@ -174,6 +174,34 @@ pub trait Creations {
         schema: &Schema,
         request: NewTable,
         format: &TableFormat,
+    ) -> Result<Box<dyn Transaction>>;
+
+    /// Gives a table another definition and no rows. Its identity, snapshots and tags stay. With `or_create`, a table
+    /// that does not exist is created.
+    ///
+    /// # Errors
+    /// `NotFound` without `or_create`; `Unsupported` for another location, and for a format without such commits;
+    /// otherwise as [`Catalog::create_table`] and for a commit.
+    fn replace_table(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
+    ) -> Result<Arc<dyn Table>>;
+
+    /// A transaction that replaces a table, or with `or_create` creates it. The commit makes all of its changes.
+    ///
+    /// # Errors
+    /// As [`Creations::replace_table`].
+    fn begin_replacement(
+        &self,
+        ident: &TableIdent,
+        schema: &Schema,
+        request: NewTable,
+        format: &TableFormat,
+        or_create: bool,
     ) -> Result<Box<dyn Transaction>>;
 }
 

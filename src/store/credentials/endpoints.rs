@@ -138,8 +138,8 @@ impl StoreOptions {
         names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
-    /// These options, replaced by those of a catalog's server. Remembers the endpoints that only the server named, unless
-    /// the server also gives credentials for them, or secrets may go there.
+    /// These options, replaced by those of a catalog's server. Remembers the endpoints that only the server named,
+    /// unless it also gives credentials for them, or secrets may go there.
     pub fn replaced_by_server(self, server: StoreOptions, trusted: &TrustedHosts) -> StoreOptions {
         let mut named = self.endpoints_of_server();
         for (name, value) in server.as_map().iter().filter(|(name, value)| self.as_map().get(*name) != Some(value)) {
@@ -168,8 +168,8 @@ impl StoreOptions {
         }
     }
 
-    /// The user's options, completed by defaults of a catalog's server. The user's credentials and endpoint of a service
-    /// leave no place for those of the server.
+    /// The user's options, completed by defaults of a catalog's server. The user's credentials and endpoint of a
+    /// service leave no place for those of the server.
     pub fn completed_by_server(self, defaults: StoreOptions, trusted: &TrustedHosts) -> StoreOptions {
         let has_endpoint =
             |service: Service| self.as_map().iter().any(|(name, value)| endpoint_of(service, name, value).is_some());

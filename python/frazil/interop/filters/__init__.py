@@ -14,7 +14,7 @@ __all__ = ["predicate_of"]
 
 
 def predicate_of(given: Any) -> Predicate | None:
-    """A filter of another library as Frazil's filter. `None` if it is none.
+    """A filter of another library as Frazil's filter. `None` for other objects.
 
     Raises:
         UnsupportedError: A part of it can't be translated exactly.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import json
 import struct
 import warnings
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from frazil.expr import Predicate, Term, col
+from frazil.interop.filters.polars_text import tree_of
 from frazil.interop.filters.refusal import refused
 
 __all__ = ["predicate"]
@@ -25,6 +25,8 @@ _MIRRORED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
 _CLOSED = {"Both": ("__ge__", "__le__"), "Left": ("__ge__", "__lt__"), "Right": ("__gt__", "__le__")}
 _CLOSED["None"] = ("__gt__", "__lt__")
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
+# Polars' name of the form that has text.
+_TEXT = "JSON".lower()
 _ARITHMETIC = "Write it with frazil.col, which computes integers with 64 bits: col('x') + 1 > 5"
 # Above this, not every integer is a double.
 _EXACT = 2**53
@@ -35,7 +37,7 @@ def predicate(expression: Any) -> Predicate:
     with warnings.catch_warnings():
         # Polars warns that other versions have another JSON. Unknown parts are refused.
         warnings.simplefilter("ignore")
-        tree = json.loads(expression.meta.serialize(format="json"))
+        tree = tree_of(expression.meta.serialize(format=_TEXT))
     return _predicate(tree)
 
 
@@ -168,7 +170,7 @@ def _literal(content: Any) -> Any:
 
 
 def _shown_literal(literal: Any) -> str:
-    text = json.dumps(literal)
+    text = str(literal)
     return text if len(text) < 60 else text[:60] + "…"
 
 

@@ -118,7 +118,7 @@ class _Reader:
 
 
 class _Words(Iterator[tuple[str, str]]):
-    """Words of which the next one can be looked at."""
+    """Words, with a look at the next one."""
 
     def __init__(self, words: list[tuple[str, str]]) -> None:
         self._words = words

@@ -1,8 +1,8 @@
 //! A server that has told its configuration, and requests to it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::answers::members;
 use super::endpoints::{Endpoint, Endpoints, has_views};
@@ -11,6 +11,7 @@ use super::names::{RouteTarget, separator};
 use super::snapshots::Snapshots;
 use super::verdict::ChangeVerdict;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::parallel::lock_in_any_process;
 use crate::store::StoreOptions;
 use crate::store::credentials::{CarriedLogin, RemoteRenewal, TrustedHosts, carried_properties, host_of, trust_hint};
 use crate::store::http::auth;
@@ -133,6 +134,23 @@ pub(super) struct RestServer {
     pub(super) storage: StoreOptions,
 }
 
+/// The servers that take one snapshot in a commit. This process learned it from a refusal.
+static ONE_SNAPSHOT_SERVERS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The ends of the hosts of services that take one snapshot in a commit: Databricks (pyiceberg#3076).
+const ONE_SNAPSHOT_HOSTS: [&str; 3] = [".databricks.com", ".azuredatabricks.net", ".databricks.azure.cn"];
+
+fn place_of(uri: &str, prefix: Option<&str>) -> String {
+    format!("{uri} {}", prefix.unwrap_or_default())
+}
+
+/// Whether a server takes one snapshot in a commit, by its name or by an earlier refusal.
+fn is_known_for_one_snapshot(uri: &str, prefix: Option<&str>) -> bool {
+    let host = host_of(uri);
+    ONE_SNAPSHOT_HOSTS.iter().any(|end| host.ends_with(end))
+        || lock_in_any_process(&ONE_SNAPSHOT_SERVERS).is_some_and(|known| known.contains(&place_of(uri, prefix)))
+}
+
 /// The headers that properties set, by name and value.
 pub(super) fn headers(properties: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let given = properties.iter().filter_map(|(name, value)| Some((name.strip_prefix(HEADER)?, value)));
@@ -162,6 +180,10 @@ impl RestServer {
             }
             false => true,
         });
+        let one_snapshot = match text(ONE_SNAPSHOT) {
+            Some(given) => given.eq_ignore_ascii_case("true"),
+            None => is_known_for_one_snapshot(&uri, prefix.as_deref()),
+        };
         RestServer {
             client: Arc::new(client),
             uri,
@@ -171,7 +193,7 @@ impl RestServer {
             recognises_repetitions: config.recognises_repetitions,
             headers,
             delegation,
-            one_snapshot: AtomicBool::new(text(ONE_SNAPSHOT).is_some_and(|v| v.eq_ignore_ascii_case("true"))),
+            one_snapshot: AtomicBool::new(one_snapshot),
             trust,
             snapshots,
             properties,
@@ -232,9 +254,12 @@ impl RestServer {
         self.one_snapshot.load(Ordering::Relaxed)
     }
 
-    /// Remembers that it does.
+    /// Remembers that it does, for all sessions of this process.
     pub(super) fn limit_snapshots(&self) {
         self.one_snapshot.store(true, Ordering::Relaxed);
+        if let Some(mut known) = lock_in_any_process(&ONE_SNAPSHOT_SERVERS) {
+            known.insert(place_of(&self.uri, self.prefix.as_deref()));
+        }
     }
 
     /// The separator of a namespace's levels, encoded.
@@ -373,4 +398,25 @@ pub(super) fn config_request(uri: &str, warehouse: Option<&str>, headers: Vec<(S
         HttpRequest::new(HttpVerb::Get, format!("{uri}/v1/config{query}")).header("accept", "application/json");
     request.headers.extend(headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case(DELEGATION)));
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_servers_are_known_for_one_snapshot() {
+        for (uri, expected) in [
+            ("https://adb-12.3.azuredatabricks.net/api/2.1/unity-catalog/iceberg-rest", true),
+            ("https://dbc-1.cloud.databricks.com/api/2.1/unity-catalog/iceberg-rest", true),
+            ("https://databricks.com.evil.example/api", false),
+            ("http://127.0.0.1:8181", false),
+        ] {
+            assert_eq!(is_known_for_one_snapshot(uri, None), expected, "{uri}");
+        }
+        let place = place_of("http://learned.example", Some("p"));
+        ONE_SNAPSHOT_SERVERS.lock().unwrap().insert(place);
+        assert!(is_known_for_one_snapshot("http://learned.example", Some("p")));
+        assert!(!is_known_for_one_snapshot("http://learned.example", Some("q")));
+    }
 }

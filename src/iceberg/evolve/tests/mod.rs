@@ -4,6 +4,7 @@ mod json;
 mod partitions;
 mod properties;
 mod references;
+mod replacements;
 mod schemas;
 
 use std::collections::BTreeMap;
