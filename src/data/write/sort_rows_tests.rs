@@ -148,7 +148,7 @@ fn many_rows_are_sorted_in_steps() {
     assert!(got == expected);
 }
 
-/// A sorter of many rows, in memory or in runs, which a call cancels at its `checks`th check.
+/// A sorter of many rows, in memory or in runs, is cancelled at one of its checks.
 #[test]
 fn a_cancelled_sort_gives_few_rows_more_and_leaves_no_run() {
     let rows: Vec<Row> = (0..100_000).map(|n| (Some(n % 2), None, Some(f64::from(n * 7919 % 1009)))).collect();
@@ -163,7 +163,8 @@ fn a_cancelled_sort_gives_few_rows_more_and_leaves_no_run() {
             }
             sorter
         };
-        let all = Cancellation::checks_in(|| filled().finish(|_| Ok(())).unwrap());
+        let sorter = filled();
+        let all = Cancellation::checks_in(|| sorter.finish(|_| Ok(())).unwrap());
         assert!(all > rows.len() / PIECE_ROWS, "{all}");
         for checks in [0, 1, 2, all / 4, all / 2, all - 1] {
             let sorter = filled();

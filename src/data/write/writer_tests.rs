@@ -393,7 +393,8 @@ fn a_cancelled_writer_stops_soon_and_leaves_nothing() {
         };
         let all = Cancellation::checks_in(|| drop(work(&tempfile::tempdir().unwrap()).unwrap()));
         assert!(all > rows.num_rows() / ROWS_AT_ONCE, "{format}: {all}");
-        for checks in [0, 1, 2, all / 3, all / 2, all - 1] {
+        // Threads that wait for others make more checks than there are pieces.
+        for checks in [0, 1, 2, 4, 7, rows.num_rows() / ROWS_AT_ONCE] {
             let dir = tempfile::tempdir().unwrap();
             let stopped = Cancellation::after(checks).scope(|| work(&dir).map(drop));
             let error = stopped.unwrap_err().to_string();
