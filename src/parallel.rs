@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::Thread;
@@ -33,6 +34,9 @@ const MOST_THREADS: usize = 16;
 
 /// How often a thread that waits for others checks for cancellation.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The first wait for a lock. Each further wait is twice as long.
+const SHORTEST_WAIT: Duration = Duration::from_micros(100);
 
 thread_local! {
     static CURRENT: RefCell<Cancellation> = const { RefCell::new(Cancellation::none()) };
@@ -87,6 +91,19 @@ impl Cancellation {
         work()
     }
 
+    /// The number of checks in `work`, which is not cancelled.
+    #[cfg(test)]
+    pub(crate) fn checks_in(work: impl FnOnce()) -> usize {
+        let checks = Arc::new(AtomicUsize::new(0));
+        let counted = checks.clone();
+        let count = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        Cancellation::new(count).scope(work);
+        checks.load(Ordering::Relaxed)
+    }
+
     /// A cancellation that is cancelled once it was checked `checks` times.
     #[cfg(test)]
     pub(crate) fn after(checks: usize) -> Self {
@@ -115,6 +132,13 @@ pub fn check_cancelled() -> Result<()> {
     Cancellation::current().check()
 }
 
+/// The numbers below `count`, in ranges of `step` numbers. Checks for cancellation before each range. Long work on one
+/// array is done in such steps.
+pub(crate) fn in_steps(count: usize, step: usize) -> impl Iterator<Item = Result<Range<usize>>> {
+    let step = step.max(1);
+    (0..count).step_by(step).map(move |start| check_cancelled().map(|()| start..count.min(start.saturating_add(step))))
+}
+
 /// Waits for this long.
 ///
 /// # Errors
@@ -141,13 +165,15 @@ pub(crate) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Errors
 /// The error of a cancellation, which ends the wait.
 pub(crate) fn locked_unless_cancelled<T>(lock: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    let mut wait = SHORTEST_WAIT;
     loop {
         match lock.try_lock() {
             Ok(locked) => return Ok(locked),
             Err(TryLockError::Poisoned(locked)) => return Ok(locked.into_inner()),
             Err(TryLockError::WouldBlock) => check_cancelled()?,
         }
-        std::thread::sleep(POLL_INTERVAL);
+        std::thread::sleep(wait);
+        wait = (wait * 2).min(POLL_INTERVAL);
     }
 }
 
@@ -424,7 +450,15 @@ impl<P> Stages<P> {
             if state.preparing == 0 {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let (waited, timeout) =
+                self.changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner);
+            state = waited;
+            if timeout.timed_out() {
+                drop(state);
+                // Ctrl-C may be noticed on this thread only. The check tells the threads that prepare items.
+                let _ = check_cancelled();
+                state = self.lock();
+            }
         }
     }
 }
@@ -491,6 +525,49 @@ mod tests {
         let stopped = cancellation.scope(|| in_parallel_on(4, 4, waits));
         assert_eq!(stopped.unwrap_err().message(), "stopped");
         assert!(check_cancelled().is_ok());
+    }
+
+    #[test]
+    fn steps_cover_all_numbers_and_stop_when_cancelled() {
+        let all: Vec<Range<usize>> = in_steps(10, 4).map(Result::unwrap).collect();
+        assert_eq!(all, [0..4, 4..8, 8..10]);
+        assert_eq!(in_steps(0, 4).count(), 0);
+        let mut steps = in_steps(usize::MAX, usize::MAX - 1);
+        assert_eq!(steps.next().unwrap().unwrap(), 0..usize::MAX - 1);
+        let done: Vec<bool> = Cancellation::after(2).scope(|| in_steps(100, 10).map(|s| s.is_ok()).collect());
+        assert_eq!(done.iter().filter(|done| **done).count(), 2);
+    }
+
+    /// Ctrl-C is noticed only on the thread that made the call. That thread may wait for the pieces of another one.
+    #[test]
+    fn a_thread_that_waits_for_pieces_notices_a_cancellation() {
+        let (main, noticed) = (std::thread::current().id(), Arc::new(AtomicUsize::new(0)));
+        let seen = noticed.clone();
+        let cancellation = Cancellation::new(move || {
+            if std::thread::current().id() == main {
+                seen.store(1, Ordering::Relaxed);
+            }
+            match seen.load(Ordering::Relaxed) {
+                0 => Ok(()),
+                _ => Err(Error::invalid("stopped")),
+            }
+        });
+        let helping = AtomicUsize::new(0);
+        let prepare = |_| {
+            if std::thread::current().id() == main {
+                while helping.load(Ordering::Relaxed) == 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                return Ok(Vec::<()>::new());
+            }
+            helping.store(1, Ordering::Relaxed);
+            loop {
+                check_cancelled()?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let stopped = cancellation.scope(|| in_stages(2, 2, prepare, || (), |(), _, ()| Ok(())));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! - [`deletes`] reads delete files and tests rows against them.
 //! - `formula` computes the values that filters ask about.
 //! - [`merge`] makes one row from the rows that have the same key in several files.
+//! - `step_sort` sorts many items, and stops soon when the call is cancelled.
 //! - `changes` adds the columns of a changelog to the rows that a commit added or removed.
 //! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete
 //!   files.
@@ -39,6 +40,7 @@ pub mod merge;
 pub mod orc;
 pub mod parquet;
 pub mod read;
+pub(crate) mod step_sort;
 #[cfg(test)]
 mod testing;
 pub mod write;

@@ -28,6 +28,7 @@ use super::lock::lock;
 use super::signals::Watch;
 use crate::data::arrow::type_names::type_name;
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 use crate::rows::stream;
 
 const STREAM: &CStr = c"arrow_array_stream";
@@ -404,6 +405,8 @@ fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
 /// within the values. Arrow's arrays rely on that.
 fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
     let columns = fields.iter().zip(data.child_data()).map(|(field, column)| {
+        // A stream may have one chunk with all rows.
+        check_cancelled()?;
         cut(column, data.offset(), data.len()).and_then(checked).map_err(|e| {
             Error::invalid("the Arrow data is damaged").with("column", field.name()).because(e).hint(DAMAGED)
         })

@@ -13,6 +13,7 @@ use crate::data::changes::row_moves::RowMoves;
 use crate::data::read::filter_columns::key_path;
 use crate::error::{Error, Result};
 use crate::format::task::ReadContext;
+use crate::parallel::locked_unless_cancelled;
 use crate::types::FieldId;
 
 /// Bytes of decoded positions that a cache keeps for later tasks. It keeps the same number of bytes of decoded keys.
@@ -81,7 +82,7 @@ impl DeleteCache {
                 }
             }
         };
-        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut value = locked_unless_cancelled(&place)?;
         match value.as_ref() {
             Some(moves) => Ok(moves.clone()),
             None => Ok(value.insert(Arc::new(load()?)).clone()),

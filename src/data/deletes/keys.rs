@@ -17,6 +17,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::long_keys::{self, LongKeys, LongSet, Searched, as_longs, fits_longs};
 use super::weighted_cache::WeightedCache;
 use crate::error::{Error, Result};
+use crate::parallel::in_steps;
 use crate::types::FieldId;
 
 /// Arrays by field id.
@@ -94,6 +95,9 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
     }
 }
 
+/// The number of keys that are united between two checks for cancellation.
+const KEYS_AT_ONCE: usize = 1 << 16;
+
 /// The distinct keys of an equality delete file.
 #[derive(Debug)]
 pub(crate) enum KeySet {
@@ -128,7 +132,7 @@ impl KeySet {
                 }
             }
         }
-        Ok(KeySet::Longs(LongKeys::new(keys, has_null)))
+        Ok(KeySet::Longs(LongKeys::new(keys, has_null)?))
     }
 
     /// About how many bytes it takes in memory.
@@ -217,7 +221,10 @@ impl KeyDeletes {
             if longs.len() != mask.len() {
                 return Err(other_length());
             }
-            let unite = || Ok(KeyUnion::Longs(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys)))));
+            let unite = || {
+                let all = LongSet::union(sets.iter().map(|(keys, _)| *keys))?;
+                Ok(KeyUnion::Longs(Arc::new(all)))
+            };
             let union = || match &*self.union(unite)? {
                 KeyUnion::Longs(all) => Ok(all.clone()),
                 KeyUnion::Rows(_) => Err(Error::internal("keys of one column have two forms")),
@@ -270,7 +277,10 @@ impl RowKeys {
     fn union(encoder: &KeyEncoder, sets: &[&RowKeys]) -> Result<RowKeys> {
         let mut all = RowKeys::default();
         for set in sets {
-            (0..set.ends.len() as u32).try_for_each(|i| all.add(encoder, key_at(&set.bytes, &set.ends, i)))?;
+            for range in in_steps(set.ends.len(), KEYS_AT_ONCE) {
+                let mut keys = range?.map(|i| key_at(&set.bytes, &set.ends, i as u32));
+                keys.try_for_each(|key| all.add(encoder, key))?;
+            }
         }
         Ok(all)
     }
@@ -321,7 +331,8 @@ mod tests {
         for _ in 0..3 {
             let unite = || {
                 unions_made.set(unions_made.get() + 1);
-                Ok(KeyUnion::Longs(Arc::new(LongSet::union(std::iter::once(&LongKeys::new(vec![7], false))))))
+                let keys = LongKeys::new(vec![7], false)?;
+                Ok(KeyUnion::Longs(Arc::new(LongSet::union(std::iter::once(&keys))?)))
             };
             deletes.union(unite).unwrap();
         }

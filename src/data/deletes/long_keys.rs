@@ -17,10 +17,14 @@ use arrow::datatypes::{
 };
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::data::step_sort::sort_in_steps;
 use crate::error::Result;
+use crate::parallel::check_cancelled;
 
 /// A batch may have this many bits of a bitmap for each of its rows.
 const DENSE_BITS: u64 = 32;
+/// The number of keys that are put into a set between two checks for cancellation.
+const KEYS_AT_ONCE: usize = 1 << 16;
 /// Bits for each key in a bitmap of hashes.
 const FILTER_BITS: usize = 16;
 
@@ -67,11 +71,14 @@ pub(crate) struct LongKeys {
 
 impl LongKeys {
     /// Makes a set of keys that come in any order and may repeat.
-    pub(crate) fn new(mut keys: Vec<i64>, has_null: bool) -> LongKeys {
-        keys.sort_unstable();
+    ///
+    /// # Errors
+    /// A cancellation.
+    pub(crate) fn new(keys: Vec<i64>, has_null: bool) -> Result<LongKeys> {
+        let mut keys = sort_in_steps(keys)?;
         keys.dedup();
         keys.shrink_to_fit();
-        LongKeys { keys, has_null }
+        Ok(LongKeys { keys, has_null })
     }
 
     /// Bytes it takes in memory.
@@ -139,7 +146,7 @@ pub(crate) fn keep(
             BooleanBuffer::collect_bool(longs.len(), |i| !bitmap.contains(longs[i].wrapping_sub(least) as u64))
         })
     } else {
-        let set = if count <= longs.len() { Arc::new(LongSet::of(&in_range)) } else { union()? };
+        let set = if count <= longs.len() { Arc::new(LongSet::of(&in_range)?) } else { union()? };
         unless(&|longs| BooleanBuffer::collect_bool(longs.len(), |i| !set.contains(longs[i])))
     };
     Ok(match nulls {
@@ -212,7 +219,10 @@ pub(crate) struct LongSet {
 
 impl LongSet {
     /// All keys of the sets.
-    pub(crate) fn union<'a>(sets: impl Iterator<Item = &'a LongKeys>) -> LongSet {
+    ///
+    /// # Errors
+    /// A cancellation.
+    pub(crate) fn union<'a>(sets: impl Iterator<Item = &'a LongKeys>) -> Result<LongSet> {
         LongSet::of(&sets.map(|s| s.keys.as_slice()).collect::<Vec<_>>())
     }
 
@@ -221,7 +231,7 @@ impl LongSet {
         (self.filter.capacity() * 8 + self.table.capacity() * 10) as u64
     }
 
-    fn of(slices: &[&[i64]]) -> LongSet {
+    fn of(slices: &[&[i64]]) -> Result<LongSet> {
         let count: usize = slices.iter().map(|s| s.len()).sum();
         let bits = (count * FILTER_BITS).next_power_of_two().max(64);
         let mut set = LongSet {
@@ -230,7 +240,10 @@ impl LongSet {
             table: HashTable::with_capacity(count),
             hasher: DefaultHashBuilder::default(),
         };
-        for &key in slices.iter().copied().flatten() {
+        for (number, &key) in slices.iter().copied().flatten().enumerate() {
+            if number.is_multiple_of(KEYS_AT_ONCE) {
+                check_cancelled()?;
+            }
             let bit = set.bit(key);
             if let Some(word) = set.filter.get_mut((bit / 64) as usize) {
                 *word |= 1 << (bit % 64);
@@ -239,7 +252,7 @@ impl LongSet {
             let hash = hasher.hash_one(key);
             table.entry(hash, |k| *k == key, |k| hasher.hash_one(*k)).or_insert(key);
         }
-        set
+        Ok(set)
     }
 
     /// This is Fibonacci hashing. Keys that pass are looked up in the table, whose hash nobody can predict.
@@ -271,7 +284,7 @@ mod tests {
     fn kept_of(sets: &[Vec<Option<i64>>], array: &ArrayRef, last_ended: usize) -> (Vec<bool>, bool) {
         let sets: Vec<LongKeys> = sets
             .iter()
-            .map(|keys| LongKeys::new(keys.iter().flatten().copied().collect(), keys.contains(&None)))
+            .map(|keys| LongKeys::new(keys.iter().flatten().copied().collect(), keys.contains(&None)).unwrap())
             .collect();
         let ended: Vec<AtomicUsize> = sets.iter().map(|_| AtomicUsize::new(last_ended)).collect();
         let sets: Vec<Searched<'_>> = sets.iter().zip(&ended).collect();
@@ -279,7 +292,7 @@ mod tests {
         let asked = Cell::new(false);
         let union = || {
             asked.set(true);
-            Ok(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys))))
+            LongSet::union(sets.iter().map(|(keys, _)| *keys)).map(Arc::new)
         };
         // Rows that are already deleted stay deleted. The mask is a slice of another mask.
         let mask = BooleanBuffer::collect_bool(array.len() + 3, |i| i < 3 || (i - 3) % 7 != 6).slice(3, array.len());

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
+use crate::parallel::locked_unless_cancelled;
 
 /// Entries without a value that a cache may have before it removes them.
 const PLACES_SLACK: usize = 64;
@@ -80,7 +81,8 @@ impl<K: Clone + Eq + Hash, V> WeightedCache<K, V> {
             }
             place.value.clone()
         };
-        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread of the call may load the value. Only this thread may be told of Ctrl-C.
+        let mut value = locked_unless_cancelled(&place)?;
         if let Some(value) = value.as_ref() {
             return Ok(value.clone());
         }

@@ -7,6 +7,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{Compressor, EncodingOut, IntegerWriter, StreamWriter};
+use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 
 /// A dictionary is used while at most this number of ten values are different, as in Java.
 const MOST_DISTINCT: usize = 8;
@@ -15,6 +17,10 @@ const MOST_DISTINCT: usize = 8;
 const ENOUGH_VALUES: usize = 10_000;
 const ENOUGH_BYTES: usize = 4 << 20;
 
+/// The numbers of strings and of bytes that are written between two checks for cancellation.
+const STRINGS_AT_ONCE: usize = 8192;
+const BYTES_AT_ONCE: usize = 1 << 20;
+
 /// Takes the strings of a column.
 #[derive(Debug)]
 pub(crate) struct TextEncoder {
@@ -22,6 +28,8 @@ pub(crate) struct TextEncoder {
     form: TextForm,
     /// The positions where groups of rows begin that are not in a dictionary.
     positions: Vec<Vec<u64>>,
+    /// The error that stopped the encoder.
+    failed: Option<Error>,
 }
 
 /// The streams of a column in a stripe.
@@ -100,10 +108,11 @@ impl TextEncoder {
             compressor: compressor.clone(),
             form: TextForm::Dictionary(TextDictionaryBuilder::default()),
             positions: Vec::new(),
+            failed: None,
         }
     }
 
-    /// Appends a string.
+    /// Appends a string. [`TextEncoder::checked`] returns the error, if this stops.
     pub(crate) fn push(&mut self, text: &[u8]) {
         match &mut self.form {
             TextForm::Direct { bytes, lengths } => {
@@ -113,11 +122,22 @@ impl TextEncoder {
             TextForm::Dictionary(dictionary) => {
                 dictionary.push(text);
                 // The dictionary is judged while it grows, so that large strings are not kept in vain.
-                if dictionary.is_large() && !dictionary.pays() {
-                    self.give_up();
+                if dictionary.is_large()
+                    && !dictionary.pays()
+                    && let Err(e) = self.give_up()
+                {
+                    self.failed = Some(e);
                 }
             }
         }
+    }
+
+    /// Whether all strings were taken.
+    ///
+    /// # Errors
+    /// A cancellation. Then the encoder can't be used any more.
+    pub(crate) fn checked(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// Begins a group of rows.
@@ -129,12 +149,20 @@ impl TextEncoder {
     }
 
     /// Writes the strings so far, one after another.
-    fn give_up(&mut self) {
+    fn give_up(&mut self) -> Result<()> {
         let (mut bytes, mut lengths) =
             (StreamWriter::new(&self.compressor), IntegerWriter::new(&self.compressor, false));
-        if let TextForm::Dictionary(TextDictionaryBuilder { ends, content, indexes, groups, .. }) = &self.form {
+        let direct = || TextForm::Direct {
+            bytes: StreamWriter::new(&self.compressor),
+            lengths: IntegerWriter::new(&self.compressor, false),
+        };
+        let form = std::mem::replace(&mut self.form, direct());
+        if let TextForm::Dictionary(TextDictionaryBuilder { ends, content, indexes, groups, .. }) = &form {
             let mut groups = groups.iter().peekable();
             for i in 0..=indexes.len() {
+                if i.is_multiple_of(STRINGS_AT_ONCE) {
+                    check_cancelled()?;
+                }
                 while groups.next_if(|group| **group == i).is_some() {
                     self.positions.push(position(&bytes, &lengths));
                 }
@@ -146,25 +174,33 @@ impl TextEncoder {
             }
         }
         self.form = TextForm::Direct { bytes, lengths };
+        Ok(())
     }
 
     /// Returns the streams and leaves no strings.
-    pub(crate) fn take(&mut self) -> ColumnStreams {
+    ///
+    /// # Errors
+    /// As [`TextEncoder::checked`].
+    pub(crate) fn take(&mut self) -> Result<ColumnStreams> {
+        self.checked()?;
         // No dictionary is needed without any string.
         if matches!(&self.form, TextForm::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
-            self.give_up();
+            self.give_up()?;
         }
-        let TextEncoder { form, mut positions, compressor } =
+        let TextEncoder { form, mut positions, compressor, .. } =
             std::mem::replace(self, TextEncoder::new(&self.compressor));
         match form {
             TextForm::Direct { mut bytes, mut lengths } => {
                 let streams = vec![(StreamKind::Data, bytes.take()), (StreamKind::Length, lengths.take())];
-                ColumnStreams { streams, encoding: EncodingOut::DirectV2, positions }
+                Ok(ColumnStreams { streams, encoding: EncodingOut::DirectV2, positions })
             }
             TextForm::Dictionary(TextDictionaryBuilder { ends, content, indexes, groups, .. }) => {
                 let mut numbers = IntegerWriter::new(&compressor, false);
                 let mut groups = groups.iter().peekable();
                 for i in 0..=indexes.len() {
+                    if i.is_multiple_of(STRINGS_AT_ONCE) {
+                        check_cancelled()?;
+                    }
                     while groups.next_if(|group| **group == i).is_some() {
                         let mut at = Vec::new();
                         numbers.position(&mut at);
@@ -175,7 +211,10 @@ impl TextEncoder {
                     }
                 }
                 let (mut bytes, mut lengths) = (StreamWriter::new(&compressor), IntegerWriter::new(&compressor, false));
-                bytes.extend(&content);
+                for part in content.chunks(BYTES_AT_ONCE) {
+                    check_cancelled()?;
+                    bytes.extend(part);
+                }
                 let starts = std::iter::once(0).chain(ends.iter().copied());
                 ends.iter().zip(starts).for_each(|(end, start)| lengths.push((end - start) as i64));
                 let streams = vec![
@@ -183,7 +222,7 @@ impl TextEncoder {
                     (StreamKind::DictionaryData, bytes.take()),
                     (StreamKind::Length, lengths.take()),
                 ];
-                ColumnStreams { streams, encoding: EncodingOut::DictionaryV2(ends.len()), positions }
+                Ok(ColumnStreams { streams, encoding: EncodingOut::DictionaryV2(ends.len()), positions })
             }
         }
     }

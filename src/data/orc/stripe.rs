@@ -92,16 +92,19 @@ impl Stripe {
     }
 
     /// Ends the stripe. It is empty after that.
-    pub(crate) fn finish(&mut self) -> FinishedStripe {
+    ///
+    /// # Errors
+    /// A cancellation. Then the stripe can't be used any more.
+    pub(crate) fn finish(&mut self) -> Result<FinishedStripe> {
         self.end_group();
         let groups = std::mem::take(&mut self.groups);
         let mut out = ColumnParts::new(&self.compressor);
         let positions = groups.iter().map(|_| Vec::new()).collect();
         out.column(0, EncodingOut::Direct, groups, positions);
-        self.columns.iter_mut().for_each(|column| column.finish(&mut out));
+        self.columns.iter_mut().try_for_each(|column| column.finish(&mut out))?;
         let ColumnParts { mut indexes, data, encodings, statistics, .. } = out;
         indexes.extend(data);
         let rows = std::mem::take(&mut self.rows);
-        FinishedStripe { rows, parts: StripeParts { streams: indexes, encodings }, statistics }
+        Ok(FinishedStripe { rows, parts: StripeParts { streams: indexes, encodings }, statistics })
     }
 }

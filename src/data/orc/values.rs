@@ -20,6 +20,7 @@ use crate::codec::orc::encode::{
     StreamWriter,
 };
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 use crate::types::{PrimitiveType, Type};
 
 /// The streams of a column's values by its type.
@@ -109,10 +110,13 @@ impl OrcValueEncoder {
                 statistics.add_double(v);
                 stream.extend(&v.to_le_bytes());
             }),
-            OrcValueEncoder::Text(texts) => each_bytes(array, nulls, |v| {
-                statistics.add_bytes(v);
-                texts.push(v);
-            }),
+            OrcValueEncoder::Text(texts) => {
+                each_bytes(array, nulls, |v| {
+                    statistics.add_bytes(v);
+                    texts.push(v);
+                })?;
+                texts.checked()
+            }
             OrcValueEncoder::Binary { bytes, lengths } => each_bytes(array, nulls, |v| {
                 statistics.add_bytes(v);
                 bytes.extend(v);
@@ -181,7 +185,7 @@ impl OrcValueEncoder {
     }
 
     /// Returns the streams and leaves no values.
-    pub(crate) fn finish(&mut self) -> ColumnStreams {
+    pub(crate) fn finish(&mut self) -> Result<ColumnStreams> {
         use StreamKind as S;
         let (streams, encoding) = match self {
             OrcValueEncoder::Boolean(bits) => (vec![(S::Data, bits.take())], EncodingOut::Direct),
@@ -203,7 +207,7 @@ impl OrcValueEncoder {
             OrcValueEncoder::Struct(_) => (vec![], EncodingOut::Direct),
             OrcValueEncoder::Collection { lengths, .. } => (vec![(S::Length, lengths.take())], EncodingOut::DirectV2),
         };
-        ColumnStreams { streams, encoding, positions: Vec::new() }
+        Ok(ColumnStreams { streams, encoding, positions: Vec::new() })
     }
 }
 
@@ -400,8 +404,9 @@ impl OrcColumnEncoder {
         self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
     }
 
-    pub(super) fn finish(&mut self, out: &mut ColumnParts) {
-        let ColumnStreams { streams, encoding, positions: texts } = self.values.finish();
+    pub(super) fn finish(&mut self, out: &mut ColumnParts) -> Result<()> {
+        check_cancelled()?;
+        let ColumnStreams { streams, encoding, positions: texts } = self.values.finish()?;
         let present = self.present.take();
         let with_present = std::mem::take(&mut self.has_null);
         let mut texts = texts.into_iter();
@@ -418,6 +423,6 @@ impl OrcColumnEncoder {
         let present = with_present.then_some((StreamKind::Present, present));
         let stream = |(kind, bytes)| StreamOut { kind: Some(kind), column: self.number, bytes };
         out.data.extend(present.into_iter().chain(streams).map(stream));
-        self.children().iter_mut().for_each(|child| child.finish(out));
+        self.children().iter_mut().try_for_each(|child| child.finish(out))
     }
 }

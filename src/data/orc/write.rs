@@ -163,7 +163,7 @@ impl NewOrcFile {
         if self.stripe.is_empty() {
             return Ok(());
         }
-        let FinishedStripe { rows, parts, statistics } = self.stripe.finish();
+        let FinishedStripe { rows, parts, statistics } = self.stripe.finish()?;
         let mut stripe = StripeInfo { offset: self.bytes, rows, ..StripeInfo::default() };
         for stream in &parts.streams {
             let length = self.put_out(&stream.bytes)?;

@@ -24,6 +24,7 @@ use crate::data::deletes::positions::{RowPositions, Upcoming};
 use crate::data::read::guard::guard;
 use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, RowTest, Started, too_large};
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 
 /// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.
 pub(super) fn check_wide(
@@ -38,6 +39,7 @@ pub(super) fn check_wide(
         let batch_rows = wide.batch_rows(batch_rows);
         let (mut ends, mut batches) = (AtTheEnds::default(), ParquetBatches::after(file, wide, batch_rows, 0)?);
         for batch in &mut batches {
+            check_cancelled()?;
             ends.note(&batch?.0)?;
         }
         Ok((ends, batches.decoding.file))

@@ -23,6 +23,7 @@ use crate::data::write::metrics::{MetricsConfig, file_metrics, split_offsets};
 use crate::data::write::new_file::{NewFile, Purpose, Written};
 use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::check_cancelled;
 use crate::store::{Store, StoreWriter};
 use crate::types::schema_json::schema_to_json;
 use crate::types::{FieldId, Schema};
@@ -100,6 +101,8 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A row group has many pages, which the crate writes one after the other.
+        check_cancelled().map_err(io::Error::other)?;
         self.writer()?.write(bytes)
     }
 

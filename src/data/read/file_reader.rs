@@ -22,6 +22,7 @@ use crate::data::deletes::keys::KeyArrays;
 use crate::data::deletes::positions::RowPositions;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
+use crate::parallel::check_cancelled;
 
 /// The conditions on rows, and the requested columns. Columns are not placed yet.
 pub(crate) struct ReadRequest {
@@ -111,6 +112,8 @@ impl FileReader {
     /// The next rows that are left after filter and deletes.
     fn next_rows(&mut self) -> Result<Option<RawRows>> {
         while let Some((batch, positions)) = self.batches.as_mut().and_then(Iterator::next).transpose()? {
+            // The filter may leave none of the rows of many batches.
+            check_cancelled()?;
             let rows = self.left_of(batch, positions)?;
             if rows.batch.num_rows() > 0 {
                 return Ok(Some(rows));

@@ -18,6 +18,7 @@ use crate::data::testing::{
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};
 use crate::format::task::{FileFormat, Partition, PartitionValue};
+use crate::parallel::Cancellation;
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {
@@ -403,4 +404,20 @@ fn moved_tables_are_read_where_they_are() {
     let name = path.rsplit('/').next().unwrap();
     Arc::make_mut(&mut recorded.data_file).path = format!("file:/old/table/{name}");
     assert_eq!(rows(&read(&Arc::new(moved), &recorded).unwrap()), ["1"]);
+}
+
+/// No row stays, so the reader gives no batch at all: it must notice a cancellation itself.
+#[test]
+fn a_read_that_keeps_no_row_can_be_cancelled() {
+    let dir = dir();
+    let table = schema(vec![field(1, "a", P::Int)]);
+    let path = write(&dir, &table, vec![ints((0..10_000).map(|n| Some(2 * n)).collect())]);
+    let odd = || task(&path, leaf(&table, 1, Op::Eq, vec![Value::Int(777)]));
+    let context = context(&table);
+    let all = Cancellation::checks_in(|| assert!(read(&context, &odd()).unwrap().is_empty()));
+    assert!(all >= 10_000 / context.batch_rows, "{all}");
+    for checks in [0, 1, all / 2, all - 1] {
+        let stopped = Cancellation::after(checks).scope(|| read(&context, &odd()).map(drop));
+        assert!(stopped.unwrap_err().to_string().contains("stopped"));
+    }
 }

@@ -30,6 +30,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::position_schema::position_schema;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
+use crate::parallel::check_cancelled;
 use crate::types::metadata_columns::POS as ROW_POSITION;
 
 /// The target size of a delete file of rows, and its default.
@@ -211,6 +212,7 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
     sink.write_all(&FileBuilder::START).map_err(unwritten)?;
     let mut places = Vec::with_capacity(deletes.len());
     for (data_file, Deletes { positions, .. }) in deletes {
+        check_cancelled()?;
         let vector = positions.to_vector().with("data_file", data_file)?;
         let length = vector.len() as u64;
         let properties = BTreeMap::from([
@@ -312,6 +314,7 @@ impl<'a> GroupWriter<'a> {
     }
 
     fn write(&mut self, data_file: &str, rows: &RecordBatch) -> Result<()> {
+        check_cancelled()?;
         let open = match &mut self.open {
             Some(open) => open,
             none => {

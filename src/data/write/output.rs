@@ -6,6 +6,7 @@ use super::context::WriteContext;
 use super::locations::FileLocations;
 use crate::error::{ErrorKind, Result};
 use crate::format::task::{FileFormat, Partition};
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// Names and remembers files. It deletes them if it is dropped before [`Output::release`].
@@ -65,13 +66,14 @@ impl Output {
         self.files.clear();
     }
 
-    /// Deletes all that is not released.
+    /// Deletes all that is not released, also in a cancelled call.
     ///
     /// # Errors
     /// The error of the first file that could not be deleted. The others are still tried.
     pub(crate) fn delete_all(&mut self) -> Result<()> {
         let files = std::mem::take(&mut self.files);
-        let deleted: Vec<Result<()>> = files.iter().map(|path| self.store.delete(path)).collect();
+        let deleted: Vec<Result<()>> =
+            Cancellation::none().scope(|| files.iter().map(|path| self.store.delete(path)).collect());
         deleted.into_iter().collect()
     }
 

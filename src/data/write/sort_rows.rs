@@ -12,11 +12,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{Cursor, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{SortOptions, concat_batches, interleave_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
@@ -26,7 +27,9 @@ use super::context::{Sorting, batch_bytes};
 use super::partition_rows::{PartitionRows, column_at, source_path};
 use super::z_order::ZColumns;
 use crate::data::arrow::transform_array::transform_array;
+use crate::data::step_sort::{SORT_STEP, merge_steps};
 use crate::error::{Error, Result};
+use crate::parallel::{check_cancelled, in_steps};
 use crate::store::local::LocalStore;
 use crate::store::{Store, StoreWriter, location};
 use crate::types::{PrimitiveType, Schema, SortOrder, Transform};
@@ -36,6 +39,8 @@ const RUN_BYTES: usize = 64 << 20;
 /// A run is read in pieces: this is about the size of a piece in bytes, and its largest number of rows.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECE_ROWS: usize = 8192;
+/// Keys are made for this number of rows at a time.
+const KEY_ROWS: usize = 1 << 16;
 /// The number of runs that are merged at once. More runs are first merged to fewer.
 const MERGED_AT_ONCE: usize = 256;
 
@@ -161,7 +166,7 @@ impl RowSorter {
     pub(crate) fn finish(mut self, mut take: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let last = self.sort_waiting()?;
         if self.runs.is_empty() {
-            return last.into_iter().try_for_each(|piece| take(piece.rows));
+            return last.into_iter().try_for_each(|piece| check_cancelled().and_then(|()| take(piece.rows)));
         }
         let runs = std::mem::take(&mut self.runs);
         let sources = runs.iter().map(RunSource::Stored).chain([RunSource::Held(last.into_iter())]).collect();
@@ -180,11 +185,10 @@ impl RowSorter {
         let numbers = UInt32Array::from_iter_values(numbers);
         let rows = concat_batches(&self.schema, &batches).map_err(failed)?;
         drop(batches);
-        let keys = self.keys_of(&numbers, &rows)?;
-        let mut order: Vec<u32> = (0..rows.num_rows() as u32).collect();
-        order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
+        let order = order_of(&self.keys_of(&numbers, &rows)?)?;
         let step = piece_rows(&rows);
         let piece = |at: &[u32]| {
+            check_cancelled()?;
             let at = UInt32Array::from(at.to_vec());
             let numbers = UInt32Array::from_iter_values(at.values().iter().map(|row| numbers.value(*row as usize)));
             Ok(RunPiece { numbers, rows: take_record_batch(&rows, &at).map_err(failed)? })
@@ -194,21 +198,75 @@ impl RowSorter {
 
     /// The keys by which rows are compared.
     fn keys_of(&mut self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Rows> {
-        let keys = self.keys.columns(rows)?;
-        let converter = match &mut self.converter {
-            Some(converter) => converter,
-            none => {
-                let number = ArrowSortField::new(DataType::UInt32);
-                let others = keys.iter();
-                let others =
-                    others.map(|(c, options)| ArrowSortField::new_with_options(c.data_type().clone(), *options));
-                none.insert(RowConverter::new(std::iter::once(number).chain(others).collect()).map_err(failed)?)
+        let count = rows.num_rows();
+        let mut all: Option<Rows> = None;
+        for range in in_steps(count, KEY_ROWS) {
+            let Range { start, end } = range?;
+            let columns = self.key_columns(&numbers.slice(start, end - start), &rows.slice(start, end - start))?;
+            let converter = self.converter(&columns)?;
+            let columns: Vec<ArrayRef> = columns.into_iter().map(|(column, _)| column).collect();
+            match &mut all {
+                Some(all) => converter.append(all, &columns).map_err(failed)?,
+                none => {
+                    let first = converter.convert_columns(&columns).map_err(failed)?;
+                    if end == count {
+                        return Ok(first);
+                    }
+                    let all = none.insert(converter.empty_rows(count, first.size() / end.max(1) * count));
+                    converter.append(all, &columns).map_err(failed)?;
+                }
             }
-        };
-        let columns: Vec<ArrayRef> =
-            std::iter::once(Arc::new(numbers.clone()) as ArrayRef).chain(keys.into_iter().map(|(c, _)| c)).collect();
-        converter.convert_columns(&columns).map_err(failed)
+        }
+        all.ok_or_else(|| Error::internal("there are no rows to sort"))
     }
+
+    /// The numbers of partitions, then the values of the order, with the way in which each is compared.
+    fn key_columns(&self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Vec<(ArrayRef, SortOptions)>> {
+        let numbers: (ArrayRef, SortOptions) = (Arc::new(numbers.clone()), SortOptions::default());
+        Ok(std::iter::once(numbers).chain(self.keys.columns(rows)?).collect())
+    }
+
+    fn converter(&mut self, columns: &[(ArrayRef, SortOptions)]) -> Result<&RowConverter> {
+        let field =
+            |(c, options): &(ArrayRef, SortOptions)| ArrowSortField::new_with_options(c.data_type().clone(), *options);
+        Ok(match &mut self.converter {
+            Some(converter) => converter,
+            none => none.insert(RowConverter::new(columns.iter().map(field).collect()).map_err(failed)?),
+        })
+    }
+}
+
+/// The order of rows by their keys. Rows with equal keys keep their order.
+fn order_of(keys: &Rows) -> Result<Vec<u32>> {
+    let mut order = Vec::with_capacity(keys.num_rows());
+    for range in in_steps(keys.num_rows(), SORT_STEP) {
+        order.extend(sorted_step(keys, range?));
+    }
+    merge_steps(order, &|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)))
+}
+
+/// The order of some rows. The first bytes that tell rows apart lie next to each other in memory, so that most
+/// comparisons need no other memory.
+fn sorted_step(keys: &Rows, range: Range<usize>) -> impl Iterator<Item = u32> {
+    let first = keys.row(range.start);
+    let mut same = first.data().len();
+    for row in range.clone() {
+        let alike = first.data().iter().zip(keys.row(row).data()).take(same).take_while(|(a, b)| a == b);
+        same = alike.count();
+    }
+    let prefix = |row: usize| {
+        let mut bytes = [0; 8];
+        let rest = keys.row(row);
+        let rest = rest.data().get(same..).unwrap_or_default();
+        bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        u64::from_be_bytes(bytes)
+    };
+    let mut step: Vec<(u64, u32)> = range.map(|row| (prefix(row), row as u32)).collect();
+    step.sort_unstable_by(|(a, x), (b, y)| {
+        let whole = || keys.row(*x as usize).cmp(&keys.row(*y as usize)).then(x.cmp(y));
+        a.cmp(b).then_with(whole)
+    });
+    step.into_iter().map(|(_, row)| row)
 }
 
 fn failed(e: ArrowError) -> Error {
@@ -258,6 +316,7 @@ impl StoredRun {
         let mut offset = 0;
         for piece in pieces {
             let (numbers, rows) = piece?;
+            check_cancelled()?;
             let bytes = encode(&rows).map_err(failed)?;
             sink.write_all(&bytes)
                 .map_err(|e| Error::store("cannot store sorted rows").with("path", &run.path).because(e))?;
@@ -325,6 +384,7 @@ impl<'a, 'b> RunMerge<'a, 'b> {
 
     /// Goes on to the next piece of a source.
     fn load(&mut self, source: usize) -> Result<()> {
+        check_cancelled()?;
         let (from, next) = &mut self.sources[source];
         let piece = match from {
             RunSource::Held(pieces) => pieces.next(),
@@ -344,6 +404,7 @@ impl<'a, 'b> RunMerge<'a, 'b> {
 
     /// The next rows, up to the end of the first piece that ends.
     fn batch(&mut self) -> Result<Option<(UInt32Array, RecordBatch)>> {
+        check_cancelled()?;
         let mut taken: Vec<(usize, usize)> = Vec::new();
         let mut ended = None;
         while taken.len() < PIECE_ROWS && ended.is_none() {

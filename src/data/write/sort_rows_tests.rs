@@ -6,6 +6,7 @@ use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::testing::{field, schema};
 use crate::data::write::partition_rows::Partitioner;
+use crate::parallel::Cancellation;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType as P, SortField};
 
 fn table() -> Schema {
@@ -132,4 +133,52 @@ fn doubles_come_back_as_they_were() {
     };
     sorter.finish(take).unwrap();
     assert_eq!(bits, [(-0.0f64).to_bits(), (-f64::NAN).to_bits()]);
+}
+
+/// More rows than are sorted in one step: their order is the same as that of a stable sort.
+#[test]
+fn many_rows_are_sorted_in_steps() {
+    let count = 2 * SORT_STEP + 1000;
+    let text = |n: usize| format!("{:05}", n.wrapping_mul(7919) % 30_011);
+    let rows: Vec<Row> = (0..count).map(|n| (Some((n % 3) as i32), Some(text(n)), None)).collect();
+    let fields = vec![by(2, Transform::Identity, true, true)];
+    let got = sorted(&[rows], fields, 1 << 30, 100);
+    let mut expected: Vec<usize> = (0..count).collect();
+    expected.sort_by_key(|n| (n % 3, std::cmp::Reverse(text(*n))));
+    assert!(got == expected);
+}
+
+/// A sorter of many rows, in memory or in runs, is cancelled at one of its checks.
+#[test]
+fn a_cancelled_sort_gives_few_rows_more_and_leaves_no_run() {
+    let rows: Vec<Row> = (0..100_000).map(|n| (Some(n % 2), None, Some(f64::from(n * 7919 % 1009)))).collect();
+    let order = SortOrder { id: 1, fields: vec![by(3, Transform::Identity, false, true)] };
+    for run_bytes in [1 << 30, 400_000] {
+        let filled = || {
+            let mut sorter = RowSorter::new(&table(), to_arrow(&table()).unwrap(), &order).unwrap();
+            sorter.run_bytes = run_bytes;
+            let mut partitioner = Partitioner::new(&table(), &PartitionSpec::default()).unwrap();
+            for (number, rows) in rows.chunks(10_000).enumerate() {
+                sorter.push(partitioner.split(&batch(rows, 10_000 * number)).unwrap()).unwrap();
+            }
+            sorter
+        };
+        let sorter = filled();
+        let all = Cancellation::checks_in(|| sorter.finish(|_| Ok(())).unwrap());
+        assert!(all > rows.len() / PIECE_ROWS, "{all}");
+        for checks in [0, 1, 2, all / 4, all / 2, all - 1] {
+            let sorter = filled();
+            let paths: Vec<String> = sorter.runs.iter().map(|r| r.path.clone()).collect();
+            assert_eq!(paths.is_empty(), run_bytes == 1 << 30);
+            let mut taken = 0;
+            let take = |rows: RecordBatch| {
+                taken += rows.num_rows();
+                Ok(())
+            };
+            let stopped = Cancellation::after(checks).scope(|| sorter.finish(take));
+            assert_eq!(stopped.unwrap_err().message(), "stopped");
+            assert!(taken <= checks * PIECE_ROWS, "{taken} rows after {checks} checks");
+            assert!(paths.iter().all(|path| !std::path::Path::new(path).exists()));
+        }
+    }
 }

@@ -77,6 +77,7 @@ impl PartitionWork {
         for rows in batches {
             let mut start = 0;
             while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+                parallel::check_cancelled()?;
                 let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
                 start += some.num_rows();
                 self.open.file.write(&some)?;
@@ -149,9 +150,12 @@ struct FinishedFile {
 }
 
 impl OpenDataFile {
+    /// Finishes the file. After a cancellation it is dropped, which leaves no file.
     fn finish(self) -> FinishedFile {
-        let path = self.file.path().to_owned();
-        FinishedFile { count: self.count, partition: self.partition, path, written: self.file.finish() }
+        let OpenDataFile { partition, file, count, .. } = self;
+        let path = file.path().to_owned();
+        let written = parallel::check_cancelled().and_then(|()| file.finish());
+        FinishedFile { count, partition, path, written }
     }
 }
 
@@ -305,6 +309,7 @@ impl DataWriter {
         let mut start = 0;
         // A batch without rows is conformed too. A wrong schema must not pass because there were no rows.
         loop {
+            parallel::check_cancelled()?;
             let piece = batch.slice(start, step.min(batch.num_rows() - start));
             let mut rows = self.conformer.conform(&piece, self.rows_taken)?;
             if let Some(table) = &mut self.table_rows {
@@ -424,6 +429,7 @@ impl DataWriter {
         let mut start = 0;
         let mut stays_open = true;
         while start < part.rows.num_rows() {
+            parallel::check_cancelled()?;
             let rows = part.rows.slice(start, ROWS_AT_ONCE.min(part.rows.num_rows() - start));
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {

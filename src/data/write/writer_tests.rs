@@ -11,9 +11,10 @@ use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::file_write::tests::LEAVES;
 use crate::data::write::locations::FileLocations;
 use crate::error::ErrorKind;
+use crate::parallel::Cancellation;
 use crate::store::StoreWriter;
 use crate::store::local::LocalStore;
-use crate::store::testing::{Hooked, Hooks};
+use crate::store::testing::{Change, Hooked, Hooks};
 use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType as P, SortField, SortOrder, Transform, Type};
 
 /// The local store, with the number of files open at once and a switch that makes writes fail.
@@ -353,6 +354,54 @@ fn aborted_dropped_and_failed_writers_leave_nothing() {
     store.full.store(false, Ordering::SeqCst);
     assert!(w.finish().is_err());
     assert!(files_below(dir.path()).is_empty());
+}
+
+/// The local store, whose deletes can be cancelled as those of a remote store can.
+#[derive(Debug, Default)]
+struct Slow;
+
+impl Hooks for Slow {
+    fn change(&self, _: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        parallel::check_cancelled().and_then(|()| work())
+    }
+}
+
+/// A call is cancelled at any of its checks: at most one small piece of rows is written after that, and no file stays.
+#[test]
+fn a_cancelled_writer_stops_soon_and_leaves_nothing() {
+    let rows = ids(0..100_000);
+    let sorted = SortOrder {
+        id: 3,
+        fields: vec![SortField { source_id: 2, transform: Transform::Identity, descending: true, nulls_first: true }],
+    };
+    for (format, spec, order) in [
+        ("parquet", PartitionSpec::default(), None),
+        ("parquet", by_bucket(3), None),
+        ("parquet", by_bucket(2), Some(sorted.clone())),
+        ("orc", PartitionSpec::default(), None),
+        ("avro", PartitionSpec::default(), Some(sorted)),
+    ] {
+        let work = |dir: &tempfile::TempDir| {
+            let properties = [("write.format.default", format), ("write.target-file-size-bytes", "100000")];
+            let mut context = context(dir, schema(), spec.clone(), &properties);
+            if let Some(order) = &order {
+                (context.order, context.row_order) = (Arc::new(order.clone()), RowOrder::Sort);
+            }
+            let mut writer = DataWriter::new(Arc::new(Hooked::<Slow>::default()), context)?;
+            writer.write(&rows)?;
+            writer.finish()
+        };
+        let all = Cancellation::checks_in(|| drop(work(&tempfile::tempdir().unwrap()).unwrap()));
+        assert!(all > rows.num_rows() / ROWS_AT_ONCE, "{format}: {all}");
+        // Threads that wait for others make more checks than there are pieces.
+        for checks in [0, 1, 2, 4, 7, rows.num_rows() / ROWS_AT_ONCE] {
+            let dir = tempfile::tempdir().unwrap();
+            let stopped = Cancellation::after(checks).scope(|| work(&dir).map(drop));
+            let error = stopped.unwrap_err().to_string();
+            assert!(error.contains("stopped"), "{format}: {error}");
+            assert!(files_below(dir.path()).is_empty(), "{format}: {checks} checks");
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING, EntryColumns, 
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
+use crate::parallel::Cancellation;
 use crate::store::{Store, location};
 
 /// The property with the compression of manifests: `gzip` (default), `zstd`, `snappy` or `uncompressed`.
@@ -70,7 +71,7 @@ impl ManifestWriter {
         written.retain(|path| {
             if unneeded(path) {
                 // A leftover file is harmless. The outcome of the commit matters more.
-                let _ = self.store.delete(path);
+                Cancellation::none().scope(|| drop(self.store.delete(path)));
             }
             !unneeded(path)
         });

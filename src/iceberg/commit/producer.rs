@@ -56,6 +56,7 @@ use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
+use crate::parallel::Cancellation;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;
 
@@ -453,7 +454,7 @@ impl SnapshotProducer {
         self.state.writer.delete(|path| !used.contains(path));
         for path in &self.input.abandoned {
             // A leftover file is harmless.
-            let _ = self.state.writer.store.delete(path);
+            Cancellation::none().scope(|| drop(self.state.writer.store.delete(path)));
         }
     }
 

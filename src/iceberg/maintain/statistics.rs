@@ -7,7 +7,7 @@
 //! open follow Java's `ComputeTableStatsSparkAction`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
 
@@ -26,7 +26,7 @@ use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::TableChange;
-use crate::parallel::{check_cancelled, in_parallel, threads};
+use crate::parallel::{Cancellation, check_cancelled, in_parallel, locked_unless_cancelled, threads};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
@@ -110,7 +110,7 @@ fn sketches(table: &IcebergTable, scan: &IcebergScan, schema: &Schema, ids: &[Fi
     let store = table.inner.store.clone();
     let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
     let tasks = Mutex::new(scan.plan_files()?);
-    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next_task();
+    let next = || locked_unless_cancelled(&tasks)?.next_task();
     let of_threads = in_parallel(threads(usize::MAX), |_| {
         let mut united = vec![ThetaSketch::default(); ids.len()];
         while let Some(task) = next()? {
@@ -170,7 +170,9 @@ fn write_sketches(
     bytes.extend(&footer);
     let path = new_path(table, &format!("{}-{}.stats", snapshot.id, uuid::Uuid::new_v4()));
     // The file can be there although writing it failed. No snapshot names it yet.
-    table.inner.store.put_if_absent(&path, &bytes).inspect_err(|_| drop(table.inner.store.delete(&path)))?;
+    let store = &table.inner.store;
+    let delete = || drop(store.delete(&path));
+    store.put_if_absent(&path, &bytes).inspect_err(|_| Cancellation::none().scope(delete))?;
     let file = StatisticsFile::from_json(json!({
         "snapshot-id": snapshot.id,
         "statistics-path": path,

@@ -12,6 +12,7 @@ use crate::codec::avro::{AvroCodec, ContainerWriter, ExtendedSchema, RecordEncod
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileMetrics};
 use crate::iceberg::spec::partition::spec_fields_to_json;
+use crate::parallel::check_cancelled;
 use crate::types::schema_json::schema_to_json;
 use crate::types::value::encode_bound;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
@@ -54,6 +55,9 @@ pub struct EncodedManifest {
     pub min_sequence_number: Option<i64>,
 }
 
+/// The number of entries that are encoded between two checks for cancellation.
+const ENTRIES_AT_ONCE: usize = 1000;
+
 /// Writes a manifest.
 ///
 /// # Errors
@@ -79,7 +83,10 @@ pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -
     let mut writer = ContainerWriter::new(schema, &metadata, header.codec).with_level(header.compression_level);
     let mut out = EncodedManifest::default();
     let mut summaries = vec![Summary::default(); fields.len()];
-    for entry in entries {
+    for (number, entry) in entries.iter().enumerate() {
+        if number.is_multiple_of(ENTRIES_AT_ONCE) {
+            check_cancelled()?;
+        }
         let tuple = tuple_of(&entry.file, fields);
         check(entry, header)
             .and_then(|()| check_tuple(&tuple, &types, fields))

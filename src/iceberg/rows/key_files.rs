@@ -15,6 +15,7 @@ use crate::iceberg::plan::input::PlanInput;
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::view::View;
+use crate::parallel::check_cancelled;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::{KeyRanges, KeyTuples};
 use crate::types::{PartitionSpec, PrimitiveType, Schema, Transform};
@@ -31,7 +32,7 @@ impl KeyRanges {
                 partitions.insert(spec.id, tuples);
             }
         }
-        Ok(KeyRanges { partitions, ..KeyRanges::of_values(keys, batches) })
+        Ok(KeyRanges { partitions, ..KeyRanges::of_values(keys, batches)? })
     }
 
     /// The files that may hold a row with one of the keys.
@@ -97,6 +98,7 @@ pub(crate) fn tuples(keys: &Schema, spec: &PartitionSpec, batches: &[RecordBatch
     let schema = to_arrow(keys)?;
     let mut tuples = HashSet::new();
     for batch in batches {
+        check_cancelled()?;
         let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec())
             .map_err(|e| Error::internal("key columns").because(e))?;
         tuples.extend(partitioner.split(&batch)?.iter().map(|part| partition_key(&part.partition)));

@@ -19,9 +19,10 @@ use crate::paimon::spec::data_type::{DataType, TypeKind};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::SimpleStats;
+use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::Store;
 
-/// The number of entries between two checks of a manifest's size.
+/// The number of entries between two checks of a manifest's size, and for cancellation.
 const SIZE_CHECK_ENTRIES: usize = 1000;
 
 /// How manifests are written, by the table's options.
@@ -95,7 +96,7 @@ impl MetadataFiles {
         for (name, path) in std::mem::take(&mut self.written) {
             match needed.contains(&name) {
                 // A left-over is a harmless orphan; the outcome of the commit matters more.
-                false => drop(self.store.delete(&path)),
+                false => Cancellation::none().scope(|| drop(self.store.delete(&path))),
                 true => self.written.push((name, path)),
             }
         }
@@ -143,8 +144,11 @@ impl MetadataFiles {
                 none => none.insert(NewManifest::new(layout, &unusual)?),
             };
             manifest.add(entry)?;
-            if manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES)
-                && manifest.writer.size_bytes()? as i64 >= layout.target_bytes
+            if !manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES) {
+                continue;
+            }
+            check_cancelled()?;
+            if manifest.writer.size_bytes()? as i64 >= layout.target_bytes
                 && let Some(full) = open.take()
             {
                 out.push(self.finish(full)?);

@@ -31,7 +31,7 @@ use crate::paimon::plan::record_expiry::RecordExpiry;
 use crate::paimon::rows::vectors;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
-use crate::parallel::{check_cancelled, in_parallel, threads};
+use crate::parallel::{Cancellation, check_cancelled, in_parallel, threads};
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
@@ -197,7 +197,7 @@ impl CompactJob {
         let store = self.table.folder().store();
         let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
         // A left-over is a harmless orphan.
-        completed.iter().for_each(|path| drop(store.delete(path)));
+        Cancellation::none().scope(|| completed.iter().for_each(|path| drop(store.delete(path))));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::{RewriteState, WriteKind};
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::check_cancelled;
+use crate::parallel::{Cancellation, check_cancelled};
 use crate::types::options::Options;
 
 /// Gives waiting rows their buckets, in one commit if there are such rows. Returns the table with them, and the
@@ -67,7 +67,8 @@ pub(crate) fn place_waiting(table: PaimonTable, compaction: &BucketCompaction) -
 /// Removes the written files. A left-over is a harmless orphan.
 fn delete(table: &PaimonTable, changes: &Changes) {
     let files = changes.added.iter().chain(&changes.changelog);
-    files.for_each(|new| drop(table.folder().store().delete(&new.file.path)));
+    let store = table.folder().store();
+    Cancellation::none().scope(|| files.for_each(|new| drop(store.delete(&new.file.path))));
 }
 
 /// The partitions with waiting rows, by the number of buckets that they get. A partition with buckets keeps their

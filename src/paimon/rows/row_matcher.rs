@@ -47,7 +47,7 @@ impl RowMatcher {
         let key_batches = source.keys(&keys)?;
         let ranges = match merge.delete_missing {
             Some(_) => Predicate::True,
-            None => KeyRanges::of_values(&keys, &key_batches).filter()?,
+            None => KeyRanges::of_values(&keys, &key_batches)?.filter()?,
         };
         let matcher = Matcher::new(schema, merge, source, keys, &key_batches)?;
         if let Some(columns) = matcher.inserts() {

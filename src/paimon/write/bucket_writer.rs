@@ -3,6 +3,7 @@
 //! Source: Java's `KeyValueFileWriterFactory`, `RowDataRollingFileWriter`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -24,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
+use crate::parallel::in_steps;
 use crate::store::Store;
 use crate::types::options::Options;
 use crate::types::temporal::now_ms;
@@ -141,8 +143,9 @@ impl<'a> BucketWriter<'a> {
             return Ok(());
         }
         let rows = self.laid_out(rows)?;
-        for start in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
-            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+        for range in in_steps(rows.num_rows(), ROWS_AT_ONCE) {
+            let Range { start, end } = range?;
+            let some = rows.slice(start, end - start);
             let file = match &mut self.open {
                 Some(file) => file,
                 none => {

@@ -14,6 +14,7 @@ use super::stats::{StatsCollector, StatsConfig};
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// The contents of a file, as found while writing.
@@ -66,7 +67,7 @@ impl Drop for FoundFacts {
         let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (path, _) in facts.iter().filter(|(_, facts)| facts.index.own_file.is_some()) {
             // A left-over is a harmless orphan.
-            drop(self.store.delete(&index_path(path)));
+            Cancellation::none().scope(|| drop(self.store.delete(&index_path(path))));
         }
     }
 }

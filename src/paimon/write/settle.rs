@@ -17,6 +17,7 @@ use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::hash_index::HashIndexes;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
+use crate::parallel::Cancellation;
 use crate::store::location::join;
 
 /// The most times that rows are written again. Each time another commit was faster.
@@ -62,9 +63,8 @@ impl PendingFiles {
     /// Removes the files. Leftovers are harmless orphans.
     fn delete(&self, table: &PaimonTable) {
         let store = table.folder().store();
-        for new in self.files.added.iter().chain(&self.files.changelog) {
-            paths_of(new).for_each(|path| drop(store.delete(&path)));
-        }
+        let paths = self.files.added.iter().chain(&self.files.changelog).flat_map(paths_of);
+        Cancellation::none().scope(|| paths.for_each(|path| drop(store.delete(&path))));
     }
 }
 

@@ -163,7 +163,7 @@ impl PaimonWriter {
             None => Vec::new(),
         };
         let hashes = match &buckets {
-            Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written(),
+            Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written()?,
             _ => Vec::new(),
         };
         Ok(WrittenFiles { added, changelog, hashes })

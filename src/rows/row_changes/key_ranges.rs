@@ -5,14 +5,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::{SortOptions, concat, sort};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, make_comparator};
+use arrow::compute::{SortOptions, concat, sort, sort_to_indices, take};
 
 use super::key_columns::KeyColumns;
 use crate::data::arrow::array_value::value_at;
+use crate::data::step_sort::{SORT_STEP, merge_steps};
 use crate::error::{Error, Result};
 use crate::expr::bounds::{ColumnBounds, Presence};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op, Predicate, parse};
+use crate::parallel::check_cancelled;
 use crate::types::{Field, FieldId, PrimitiveType, ValueRef};
 
 /// The known facts about the source's keys.
@@ -36,10 +38,13 @@ pub(crate) struct KeyColumn {
 
 impl KeyRanges {
     /// The ranges for keys alone, without partitions.
-    pub(crate) fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
+    ///
+    /// # Errors
+    /// A cancellation.
+    pub(crate) fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> Result<KeyRanges> {
         let paths = keys.paths().iter().enumerate();
-        let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
-        KeyRanges { columns, partitions: HashMap::new() }
+        let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches).transpose());
+        Ok(KeyRanges { columns: columns.collect::<Result<_>>()?, partitions: HashMap::new() })
     }
 
     /// A filter that is true for every row with a key of the source. It may be true for all rows.
@@ -57,14 +62,12 @@ impl KeyRanges {
 }
 
 impl KeyColumn {
-    fn new(path: &[Field], at: usize, batches: &[RecordBatch]) -> Option<KeyColumn> {
-        let (path, field) = (path.to_vec(), path.last()?.clone());
+    fn new(path: &[Field], at: usize, batches: &[RecordBatch]) -> Result<Option<KeyColumn>> {
+        let Some(field) = path.last().cloned() else { return Ok(None) };
+        let path = path.to_vec();
         let arrays: Vec<&dyn Array> = batches.iter().map(|b| b.column(at).as_ref()).collect();
-        let options = SortOptions { descending: false, nulls_first: false };
-        let sorted = concat(&arrays).and_then(|all| sort(&all, Some(options))).ok();
-        let ty = field.ty.as_primitive();
-        let (Some(all), Some(ty)) = (sorted, ty) else {
-            return Some(KeyColumn { path, field, sorted: None, has_nan: true });
+        let (Some(all), Some(ty)) = (sorted(&arrays)?, field.ty.as_primitive()) else {
+            return Ok(Some(KeyColumn { path, field, sorted: None, has_nan: true }));
         };
         let valid = all.len() - all.logical_null_count();
         let is_nan = |i: usize| value_at(&all, i, ty).is_some_and(ValueRef::is_nan);
@@ -72,7 +75,7 @@ impl KeyColumn {
         let first = (0..valid).find(|i| !is_nan(*i)).unwrap_or(valid);
         let end = (first..valid).rev().find(|i| !is_nan(*i)).map_or(first, |i| i + 1);
         let has_nan = first > 0 || end < valid;
-        Some(KeyColumn { path, field, sorted: Some(all.slice(first, end - first)), has_nan })
+        Ok(Some(KeyColumn { path, field, sorted: Some(all.slice(first, end - first)), has_nan }))
     }
 
     /// Between its least and its greatest value.
@@ -111,5 +114,72 @@ impl KeyColumn {
         bounds.upper.is_none_or(|upper| {
             least.sql_cmp(upper).is_none_or(|o| o.is_le()) || bounds.upper_is_prefix && least.starts_with(upper)
         })
+    }
+}
+
+/// All values in ascending order, nulls last. `None` if the values can't be sorted.
+fn sorted(arrays: &[&dyn Array]) -> Result<Option<ArrayRef>> {
+    let options = SortOptions { descending: false, nulls_first: false };
+    let Ok(all) = concat(arrays) else { return Ok(None) };
+    if all.len() <= SORT_STEP {
+        return Ok(sort(&all, Some(options)).ok());
+    }
+    let (Ok(count), Ok(compare)) = (u32::try_from(all.len()), make_comparator(&all, &all, options)) else {
+        return Ok(None);
+    };
+    let mut order: Vec<u32> = Vec::with_capacity(all.len());
+    for start in (0..count).step_by(SORT_STEP) {
+        check_cancelled()?;
+        let step = all.slice(start as usize, SORT_STEP.min((count - start) as usize));
+        let Ok(step) = sort_to_indices(&step, Some(options), None) else { return Ok(None) };
+        order.extend(step.values().iter().map(|row| start + row));
+    }
+    let order = merge_steps(order, &|a, b| compare(*a as usize, *b as usize))?;
+    let mut parts: Vec<ArrayRef> = Vec::with_capacity(order.len().div_ceil(SORT_STEP));
+    for rows in order.chunks(SORT_STEP) {
+        check_cancelled()?;
+        let Ok(part) = take(&all, &UInt32Array::from(rows.to_vec()), None) else { return Ok(None) };
+        parts.push(part);
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+    Ok(concat(&parts).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, Float64Array, StringArray};
+    use arrow::datatypes::Float64Type;
+
+    use super::*;
+    use crate::parallel::Cancellation;
+
+    #[test]
+    fn many_values_are_sorted_in_steps() {
+        let count = 2 * SORT_STEP + 500;
+        let number = |n: usize| (n % 1000 != 0).then(|| (n.wrapping_mul(7919) % 100_003) as f64);
+        let floats: Float64Array = (0..count).map(number).collect();
+        let got = sorted(&[&floats.slice(0, 1000), &floats.slice(1000, count - 1000)]).unwrap().unwrap();
+        let mut expected: Vec<f64> = (0..count).filter_map(number).collect();
+        expected.sort_by(f64::total_cmp);
+        let got = got.as_primitive::<Float64Type>();
+        assert_eq!(got.null_count(), count - expected.len());
+        assert!(got.values()[..expected.len()] == expected);
+
+        let texts: StringArray = (0..count).map(|n| Some(format!("{}", n.wrapping_mul(7919) % 1009))).collect();
+        let got = sorted(&[&texts]).unwrap().unwrap();
+        let mut expected: Vec<String> = (0..count).map(|n| format!("{}", n.wrapping_mul(7919) % 1009)).collect();
+        expected.sort();
+        assert!(got.as_string::<i32>().iter().flatten().eq(expected.iter().map(String::as_str)));
+    }
+
+    #[test]
+    fn a_cancelled_sort_is_an_error() {
+        let values: ArrayRef = Arc::new(Float64Array::from_iter_values((0..2 * SORT_STEP).rev().map(|n| n as f64)));
+        for checks in 0..5 {
+            let stopped = Cancellation::after(checks).scope(|| sorted(&[&values]).map(drop));
+            assert_eq!(stopped.unwrap_err().message(), "stopped");
+        }
     }
 }

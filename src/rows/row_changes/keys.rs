@@ -14,7 +14,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::data::deletes::long_keys::{as_longs, fits_longs};
 use crate::error::{Error, Result};
+use crate::parallel::check_cancelled;
 
+/// The number of keys that are added between two checks for cancellation.
+const KEYS_AT_ONCE: usize = 1 << 16;
 /// Bits for each key in a bitmap, which excludes most missing keys quickly.
 const FILTER_BITS: usize = 16;
 
@@ -60,8 +63,10 @@ impl KeyIndex {
     pub(crate) fn of_batches(batches: &[RecordBatch]) -> Result<KeyIndex> {
         let columns = batches.first().map_or(&[][..], RecordBatch::columns);
         let mut index = KeyIndex::new(&columns.iter().map(|c| c.data_type().clone()).collect::<Vec<_>>())?;
+        // A table that grows would move all keys at once, which takes long.
+        index.table = HashTable::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
         batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
-        index.seal();
+        index.seal()?;
         Ok(index)
     }
 
@@ -92,7 +97,7 @@ impl KeyIndex {
     /// Adds the next rows of the source.
     ///
     /// # Errors
-    /// `InvalidInput` for a repeated key, and for more than 2³² - 1 rows.
+    /// `InvalidInput` for a repeated key, and for more than 2³² - 1 rows; a cancellation.
     pub(crate) fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
         let count = columns.first().map_or(0, |c| c.len());
@@ -119,7 +124,10 @@ impl KeyIndex {
             None => hasher.hash_one(keys.bytes(row)),
         };
         let same = |a: u32, b: u32| keys.long(a) == keys.long(b) && keys.bytes(a) == keys.bytes(b);
-        for (row, i) in (first..self.rows).zip(0..) {
+        for (row, i) in (first..self.rows).zip(0usize..) {
+            if i.is_multiple_of(KEYS_AT_ONCE) {
+                check_cancelled()?;
+            }
             if nulls.as_ref().is_some_and(|n: &NullBuffer| n.is_null(i)) {
                 continue;
             }
@@ -135,16 +143,23 @@ impl KeyIndex {
     }
 
     /// Prepares the index for look-ups, after all rows were added.
-    pub(crate) fn seal(&mut self) {
-        let Keys::Longs(longs) = &self.keys else { return };
+    ///
+    /// # Errors
+    /// A cancellation.
+    pub(crate) fn seal(&mut self) -> Result<()> {
+        let Keys::Longs(longs) = &self.keys else { return Ok(()) };
         let bits = (self.table.len() * FILTER_BITS).next_power_of_two().max(64);
         (self.filter, self.shift) = (vec![0; bits / 64], 64 - bits.trailing_zeros());
-        for row in &self.table {
+        for (number, row) in self.table.iter().enumerate() {
+            if number.is_multiple_of(KEYS_AT_ONCE) {
+                check_cancelled()?;
+            }
             let bit = bit(longs.get(*row as usize).copied().unwrap_or_default(), self.shift);
             if let Some(word) = self.filter.get_mut((bit / 64) as usize) {
                 *word |= 1 << (bit % 64);
             }
         }
+        Ok(())
     }
 
     /// Calls `found` with each row that has a key of the source, and with the source's row.
@@ -220,6 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::parallel::Cancellation;
 
     fn found(index: &KeyIndex, columns: &[ArrayRef]) -> Vec<(usize, u32)> {
         let mut out = Vec::new();
@@ -230,7 +246,7 @@ mod tests {
     fn index(columns: &[ArrayRef]) -> Result<KeyIndex> {
         let mut index = KeyIndex::new(&columns.iter().map(|c| c.data_type().clone()).collect::<Vec<_>>())?;
         index.add(columns)?;
-        index.seal();
+        index.seal()?;
         Ok(index)
     }
 
@@ -253,6 +269,19 @@ mod tests {
         assert_eq!(index(&[zeros]).err().unwrap().kind(), crate::error::ErrorKind::InvalidInput);
         let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, None, Some(1)]));
         assert_eq!(found(&index(std::slice::from_ref(&nulls)).unwrap(), &[nulls]), [(2, 2)]);
+    }
+
+    #[test]
+    fn a_cancelled_index_stops_within_some_keys() {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200_000));
+        let batch = RecordBatch::try_from_iter([("k", keys)]).unwrap();
+        let batches = [batch.slice(0, 150_000), batch.slice(150_000, 50_000)];
+        let all = Cancellation::checks_in(|| drop(KeyIndex::of_batches(&batches).unwrap()));
+        assert!(all >= 2 * 200_000 / KEYS_AT_ONCE, "{all}");
+        for checks in 0..all {
+            let stopped = Cancellation::after(checks).scope(|| KeyIndex::of_batches(&batches).map(drop));
+            assert_eq!(stopped.unwrap_err().message(), "stopped");
+        }
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The rows of a merge's data.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -14,11 +15,14 @@ use crate::data::read::filter::matches;
 use crate::data::write::conform::Conformer;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
-use crate::parallel::check_cancelled;
+use crate::parallel::{check_cancelled, in_steps};
 use crate::rows::stream::RowReader;
 use crate::types::select::column_hint;
 use crate::types::suggest::suggestion_hint;
 use crate::types::{Field, Schema};
+
+/// The largest number of rows of a batch.
+const BATCH_ROWS: usize = 1 << 17;
 
 /// Columns of the table, each with its column of the data: `(table's, data's)`.
 pub(crate) type Mapping = Vec<(Field, String)>;
@@ -42,7 +46,7 @@ impl SourceRows {
             check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             if batch.num_rows() > 0 {
-                batches.push(batch);
+                batches.extend(in_parts(&batch).collect::<Result<Vec<_>>>()?);
             }
         }
         Ok(SourceRows { schema, batches })
@@ -92,6 +96,7 @@ impl SourceRows {
         let mut out = Vec::with_capacity(self.batches.len());
         // Even without rows, the columns are checked.
         for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
+            check_cancelled()?;
             out.push(conformer.conform(&of(batch)?, first)?);
             first += batch.num_rows() as u64;
         }
@@ -111,6 +116,7 @@ impl SourceRows {
         let bound = bind(filter, &schema, true)?;
         let mut conformer = Conformer::new(schema.clone())?;
         let masks = self.batches.iter().map(|batch| {
+            check_cancelled()?;
             let batch = conformer.conform(batch, 0)?;
             let columns: HashMap<_, _> = schema.fields.iter().map(|f| f.id).zip(batch.columns()).collect();
             if let Some(id) = bound.field_ids().iter().find(|id| !columns.contains_key(*id)) {
@@ -123,6 +129,16 @@ impl SourceRows {
         });
         masks.collect()
     }
+}
+
+/// The rows of a batch in parts of at most [`BATCH_ROWS`] rows, because the work on a part can't be stopped. A batch
+/// without rows is one part. Each part is an error if the call was cancelled.
+pub(crate) fn in_parts(batch: &RecordBatch) -> impl Iterator<Item = Result<RecordBatch>> {
+    let count = batch.num_rows();
+    in_steps(count.max(1), BATCH_ROWS).map(move |range| {
+        let Range { start, end } = range?;
+        Ok(batch.slice(start, end.min(count) - start))
+    })
 }
 
 /// Columns of the data under the names that they have in the table.

@@ -16,8 +16,7 @@ use crate::iceberg::plan::planner::RunningPlan;
 use crate::iceberg::rows::effect::{Delta, Effect};
 use crate::iceberg::rows::positions::{RowsToDelete, check_listed_once, write_deletes};
 use crate::iceberg::rows::view::View;
-use crate::parallel::check_cancelled;
-use crate::rows::row_changes::source::renamed;
+use crate::rows::row_changes::source::{in_parts, renamed};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};
@@ -108,11 +107,12 @@ impl Named {
         let mut conformer = Conformer::new(Arc::new(Schema::new(0, fields, Vec::new())))?;
         let (mut named, mut first) = (Named::default(), 0);
         for batch in rows {
-            check_cancelled()?;
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-            let rows = conformer.conform(&renamed(&batch, &columns)?, first)?;
-            named.add(&rows)?;
-            first += batch.num_rows() as u64;
+            for part in in_parts(&renamed(&batch, &columns)?) {
+                let part = part?;
+                named.add(&conformer.conform(&part, first)?)?;
+                first += part.num_rows() as u64;
+            }
         }
         Ok(named)
     }

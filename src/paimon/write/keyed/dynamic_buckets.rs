@@ -14,10 +14,13 @@ use crate::paimon::manifest::hash_index::HashIndexes;
 use crate::paimon::spec::binary_row_write::prefixed;
 use crate::paimon::spec::bucket::row_hash;
 use crate::paimon::spec::schema::TableSchema;
+use crate::parallel::check_cancelled;
 use crate::types::options::Options;
 
 /// Buckets have numbers of 16 bits in Java.
 const MOST_BUCKETS: i32 = i16::MAX as i32;
+/// The number of keys that are taken between two checks for cancellation.
+const KEYS_AT_ONCE: usize = 1 << 16;
 
 /// The limits on the number of buckets, and on the keys of each bucket.
 #[derive(Clone, Copy, Debug)]
@@ -168,12 +171,16 @@ impl DynamicBuckets {
     }
 
     /// The keys of all rows so far.
-    pub(crate) fn written(&self) -> Vec<BucketHashes> {
+    pub(crate) fn written(&self) -> Result<Vec<BucketHashes>> {
         let arity = self.partitions.arity();
         let mut out = Vec::new();
         for (partition, keys) in &self.known {
             let mut buckets: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-            for (hash, place) in keys.places.iter().filter(|(_, place)| place.written) {
+            let written = keys.places.iter().filter(|(_, place)| place.written);
+            for (number, (hash, place)) in written.enumerate() {
+                if number.is_multiple_of(KEYS_AT_ONCE) {
+                    check_cancelled()?;
+                }
                 buckets.entry(place.bucket).or_default().push(*hash);
             }
             let partition = prefixed(partition, arity);
@@ -183,13 +190,14 @@ impl DynamicBuckets {
             }));
         }
         out.sort_by(|a, b| (&a.partition, a.bucket).cmp(&(&b.partition, b.bucket)));
-        out
+        Ok(out)
     }
 }
 
 fn loaded(indexes: Option<&HashIndexes>, partition: &[u8]) -> Result<PartitionKeys> {
     let mut out = PartitionKeys::default();
     for of_bucket in indexes.map(|indexes| indexes.partition(partition)).transpose()?.unwrap_or_default() {
+        check_cancelled()?;
         let bucket = of_bucket.entry.bucket;
         *out.counts.entry(bucket).or_default() += of_bucket.hashes.len() as i64;
         out.places.extend(of_bucket.hashes.into_iter().map(|hash| (hash, HashPlace { bucket, written: false })));

@@ -24,7 +24,10 @@ use crate::format::task::Split;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::in_parallel;
+use crate::parallel::{check_cancelled, in_parallel};
+
+/// The number of keys that are taken over between two checks for cancellation.
+const KEYS_AT_ONCE: usize = 1 << 16;
 
 /// Partitions and the keys that were taken out of them, both as binary rows.
 pub(crate) type Moved = HashSet<(Vec<u8>, Vec<u8>)>;
@@ -131,12 +134,19 @@ impl KeyPlaces {
             Some(split) => SplitKeys::read(table, split, keys.clone(), partitions.clone(), &at),
             None => Ok(SplitKeys::default()),
         })?;
+        // A table that grows would move all keys at once, which takes long.
+        self.places.reserve(read.iter().map(|split| split.keys.len()).sum());
         for split in read {
             let Some((partition, values)) = split.partition else { continue };
             let number = self.number(&partition, || values);
             let known = self.known.get_mut(number).ok_or_else(missing)?;
             *known.counts.entry(split.bucket).or_default() += split.keys.len() as i64;
-            self.places.extend(split.keys.into_iter().map(|key| (key, (number, split.bucket))));
+            for (row, key) in split.keys.into_iter().enumerate() {
+                if row.is_multiple_of(KEYS_AT_ONCE) {
+                    check_cancelled()?;
+                }
+                self.places.insert(key, (number, split.bucket));
+            }
         }
         Ok(())
     }

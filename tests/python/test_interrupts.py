@@ -1,0 +1,251 @@
+"""Ctrl-C at any moment of any long verb: it raises `KeyboardInterrupt`, commits nothing and leaves no file.
+
+Each verb runs in a process of its own. That process first runs the verb to its end, to know how long it takes. Then it
+runs the verb again and again on the same table, and interrupts each run at another moment. The rows and the files of
+the table must be as before. No time is asserted; `HANG` only ends a process that never comes back.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil as fz
+from conftest import NIGHTLY
+
+ROWS = 40_000
+ROUNDS = 8 if NIGHTLY else 3
+HANG = 600
+
+Verb = Callable[[fz.Table], Any]
+
+
+def rows(first: int, count: int) -> pa.Table:
+    """Rows in one chunk. Their order is not that of `x`."""
+    ids = np.arange(first, first + count)
+    x = (ids * 7919) % 100_003
+    return pa.table({"id": ids, "x": x.astype(float), "s": pa.array(x.astype(str)), "p": ids % 3})
+
+
+def paths(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+# Verbs that change rows, files or metadata in one commit. All change the table below.
+CHANGES: dict[str, Verb] = {
+    "append": lambda t: t.append(rows(ROWS, ROWS)),
+    "sorted append": lambda t: t.append(rows(ROWS, ROWS), sort_by=["x", "s desc"]),
+    "overwrite": lambda t: t.overwrite(rows(0, ROWS)),
+    "upsert": lambda t: t.upsert(rows(ROWS // 2, ROWS).set_column(1, "x", pa.array(np.zeros(ROWS))), on=["id"]),
+    "merge": lambda t: t.merge(
+        rows(ROWS // 2, ROWS), on=["id"], when_matched_delete=True, when_not_matched_insert=True
+    ),
+    "delete": lambda t: t.delete("x > 50000"),
+    "update": lambda t: t.update("x > 50000", {"s": "new"}),
+}
+ICEBERG: dict[str, Verb] = {
+    **CHANGES,
+    "bin-pack": lambda t: t.maintain.compact(rewrite_all=True),
+    "sort": lambda t: t.maintain.compact("sort", sort_by=["x"], rewrite_all=True),
+    "z-order": lambda t: t.maintain.compact("zorder", zorder_by=["x", "s"], rewrite_all=True),
+    "add files": lambda t: t.add_files(sorted((Path(t.location).parent / "loose").glob("*.parquet"))),
+    "distinct values": lambda t: t.maintain.compute_statistics(),
+    "rewrite manifests": lambda t: t.maintain.rewrite_manifests(),
+}
+KEYED: dict[str, Verb] = {
+    "append": CHANGES["append"],
+    "overwrite": CHANGES["overwrite"],
+    "upsert": lambda t: t.upsert(rows(ROWS // 2, ROWS)),
+    "merge": CHANGES["merge"],
+    "delete": CHANGES["delete"],
+    "update": CHANGES["update"],
+    "compact": lambda t: t.maintain.compact("full"),
+}
+PLAIN: dict[str, Verb] = {**CHANGES, "compact": lambda t: t.maintain.compact()}
+
+# Verbs that delete files one by one. What they have not deleted, they delete the next time.
+DELETES: dict[str, Verb] = {
+    "expire snapshots": lambda t: t.maintain.expire_snapshots(retain_last=1, older_than=soon()),
+    "remove orphan files": lambda t: t.maintain.remove_orphan_files(older_than=soon()),
+}
+
+# Verbs that only read. They are short, so they are repeated until the interrupt comes.
+READS: dict[str, Verb] = {
+    "to_arrow": lambda t: t.scan().to_arrow(),
+    "to_arrow without rows": lambda t: t.scan("x = 0.5").to_arrow(),
+    "to_pandas": lambda t: t.scan().to_pandas(),
+    "count": lambda t: t.scan("x > 50000.5").count(),
+    "plan_table": lambda t: t.scan().plan_table(),
+    "statistics": lambda t: t.scan("x > 50000.5").statistics("x", "id"),
+}
+
+KINDS: dict[str, dict[str, Verb]] = {
+    "iceberg": {**ICEBERG, **DELETES, **READS},
+    "iceberg-orc": {name: CHANGES[name] for name in ("append", "sorted append")},
+    "iceberg-deletes": {name: CHANGES[name] for name in ("upsert", "merge", "delete", "update")},
+    "paimon-keyed": {**KEYED, **DELETES, **READS},
+    "paimon-plain": PLAIN,
+}
+
+
+def soon() -> dt.datetime:
+    """A time after which no file was made yet."""
+    return dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)
+
+
+def made(kind: str, folder: Path) -> fz.Table:
+    """A table of four commits, with some files that no snapshot names."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=folder)
+    catalog.create_namespace("db")
+    more: dict[str, Any] = {}
+    if kind.startswith("paimon"):
+        more = {"format": "paimon", "properties": {"bucket": "2", "compaction.min.file-num": "2"}}
+        if kind == "paimon-plain":
+            more["properties"] = {"bucket": "-1", "compaction.min.file-num": "2", "deletion-vectors.enabled": "true"}
+        else:
+            more["identifier_fields"] = ["id"]
+    elif kind == "iceberg-orc":
+        more = {"properties": {"write.format.default": "orc"}}
+    elif kind == "iceberg-deletes":
+        modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+        more = {"properties": modes}
+    table = catalog.create_table("db.t", rows(0, 1).schema, **more)
+    for part in range(4):
+        table.append(rows(part * ROWS // 4, ROWS // 4))
+    if kind == "iceberg":
+        loose = Path(table.location).parent / "loose"
+        loose.mkdir()
+        for part in range(20):
+            pq.write_table(rows(2 * ROWS + 100 * part, 100), loose / f"{part}.parquet")
+    for orphan in range(30):
+        folder = Path(table.location) / ("data" if kind.startswith("iceberg") else "bucket-0")
+        folder.mkdir(exist_ok=True)
+        (folder / f"data-orphan-{orphan}.parquet").write_bytes(b"nothing")
+    return table
+
+
+class Interrupt:
+    """Sends this process SIGINT a moment after `with` begins."""
+
+    def __init__(self, after: float) -> None:
+        self.sent = False
+        self.timer = threading.Timer(after, self.send)
+
+    def send(self) -> None:
+        self.sent = True
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def __enter__(self) -> Interrupt:
+        self.timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+        self.timer.join()
+
+
+def interrupted(work: Callable[[], Any], after: float) -> bool:
+    """Whether `work` was interrupted. An interrupt after its end does not count."""
+    ended = False
+    try:
+        with Interrupt(after):
+            work()
+            ended = True
+        time.sleep(0)  # a late interrupt arrives here
+    except KeyboardInterrupt:
+        return not ended
+    return False
+
+
+def forever(work: Callable[[], Any]) -> None:
+    while True:
+        work()
+
+
+def state(table: fz.Table) -> tuple[Any, ...]:
+    """The version of the table, then facts about its rows."""
+    table = table.refresh()
+    snapshot = table.snapshot
+    assert snapshot is not None
+    version = table.metadata_location if table.format == "iceberg" else snapshot.id
+    found = table.scan().to_arrow()
+    ids = np.sort(found["id"].to_numpy())
+    assert len(np.unique(ids)) == len(ids)
+    return version, len(ids), int(ids.sum()), float(found["x"].to_numpy().sum())
+
+
+def child(kind: str, name: str, folder: Path) -> dict[str, Any]:
+    """Interrupts a verb at several moments. Says what it did to the table."""
+    verb = KINDS[kind][name]
+    told: dict[str, Any] = {"interrupts": 0, "committed": 0, "left": [], "changed": []}
+    table = made(kind, folder / "first")
+    begun = time.monotonic()
+    verb(table)
+    took, whole = time.monotonic() - begun, state(table)[1:]
+    number, dice = 0, random.Random(f"{kind} {name}")
+    table, before, files = made(kind, folder / "0"), None, set()
+    for moment in (0.02, *(dice.uniform(0.05, 1.0) for _ in range(ROUNDS - 1))):
+        if before is None:
+            before, files = state(table), paths(folder / str(number))
+        run = partial(verb, table.refresh())
+        stopped = interrupted(partial(forever, run) if name in READS else run, moment * took)
+        after, now = state(table), paths(folder / str(number))
+        told["interrupts"] += stopped
+        if name in DELETES:
+            told["left"] += sorted(path for path in now - files if "metadata" not in path and "snapshot" not in path)
+            if after[1:] != before[1:]:
+                told["changed"].append([str(before), str(after)])
+        elif stopped and after == before:
+            told["left"] += sorted(now - files)
+        elif stopped and name in READS:
+            told["changed"].append([str(before), str(after)])
+        elif stopped:
+            # The interrupt came when the commit was published.
+            told["committed"] += 1
+            if after[1:] != whole:
+                told["changed"].append([str(whole), str(after)])
+        if not stopped or after != before or name in DELETES:
+            number += 1
+            table, before = made(kind, folder / str(number)), None
+    told["temporary"] = sorted(path.name for path in (folder / "tmp").iterdir())
+    return told
+
+
+CASES = [(kind, name) for kind, verbs in KINDS.items() for name in verbs]
+
+
+@pytest.mark.timeout(2 * HANG)
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{kind}-{name}".replace(" ", "-") for kind, name in CASES])
+def test_ctrl_c_ends_a_verb_and_changes_nothing(kind: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    program = [sys.executable, str(Path(__file__)), kind, name, str(tmp_path)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["left"] == []
+    assert told["changed"] == []
+    assert told["temporary"] == []
+    assert told["interrupts"] == ROUNDS if name in READS else told["committed"] <= told["interrupts"]
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print(json.dumps(child(sys.argv[1], sys.argv[2], Path(sys.argv[3]))))
