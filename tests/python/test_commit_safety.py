@@ -363,8 +363,8 @@ def test_references_and_upgrades_are_part_of_a_transaction(table: fz.Table, tmp_
             tx.add_files([tmp_path / "seven.parquet"])
         with pytest.raises(fz.AlreadyExistsError):
             tx.create_tag("seven")
-        with pytest.raises(fz.InvalidInputError, match="list of paths"):
-            tx.add_files("seven.parquet")
+        with pytest.raises(fz.NotFoundError, match="there-is-none"):
+            tx.add_files("there-is-none.parquet")
         with pytest.raises(fz.InvalidInputError):
             tx.upgrade(2)
         other.append(ids_table(9), branch="begin2")

@@ -196,8 +196,6 @@ def test_bad_keys(make: Make, catalog: fz.Catalog) -> None:
         table.upsert(rows([1, None]), on=["id"], blind=True)
     with pytest.raises(fz.InvalidInputError, match="same key"):
         table.upsert(rows([1, 1]), on=["id"], blind=True)
-    with pytest.raises(fz.InvalidInputError, match="list of columns"):
-        table.delete_keys(rows([1]), on="id")
     with pytest.raises(fz.InvalidInputError, match="True or False"):
         table.upsert(rows([1]), on=["id"], blind=1)  # type: ignore[arg-type]
     floats = catalog.create_table("db.f", pa.schema([("f", pa.float64())])).append(pa.table({"f": [1.0]}))

@@ -77,7 +77,8 @@ KEYED: dict[str, Verb] = {
     "update": CHANGES["update"],
     "compact": lambda t: t.maintain.compact("full"),
 }
-PLAIN: dict[str, Verb] = {**CHANGES, "compact": lambda t: t.maintain.compact()}
+PLAIN: dict[str, Verb] = {name: verb for name, verb in CHANGES.items() if name != "sorted append"}
+PLAIN["compact"] = lambda t: t.maintain.compact()
 
 # Verbs that delete files one by one. What they have not deleted, they delete the next time.
 DELETES: dict[str, Verb] = {
@@ -99,7 +100,8 @@ KINDS: dict[str, dict[str, Verb]] = {
     "iceberg": {**ICEBERG, **DELETES, **READS},
     "iceberg-orc": {name: CHANGES[name] for name in ("append", "sorted append")},
     "iceberg-deletes": {name: CHANGES[name] for name in ("upsert", "merge", "delete", "update")},
-    "paimon-keyed": {**KEYED, **DELETES, **READS},
+    # Frazil removes no orphans of Paimon's tables that are younger than this moment.
+    "paimon-keyed": {**KEYED, "expire snapshots": DELETES["expire snapshots"], **READS},
     "paimon-plain": PLAIN,
 }
 

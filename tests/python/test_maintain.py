@@ -477,7 +477,7 @@ def test_orphans_are_sought_outside_only_where_allowed(table: fz.Table, tmp_path
     assert live == {str(p) for p in before.rglob("*.parquet")}
 
 
-@pytest.mark.parametrize("folders", ["/data", ["/"], ["data"], ["/a/../b"], ["file:///"]])
+@pytest.mark.parametrize("folders", ["data", ["/"], ["data"], ["/a/../b"], ["file:///"]])
 def test_folders_outside_are_absolute_folders(table: fz.Table, folders: Any) -> None:
     with pytest.raises(fz.InvalidInputError, match="outside_locations"):
         table.maintain.expire_snapshots(outside_locations=folders)

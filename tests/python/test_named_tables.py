@@ -59,7 +59,9 @@ def test_a_commit_by_another_object_is_seen(configured: None) -> None:
 def test_an_unknown_catalog_is_named(configured: None) -> None:
     with pytest.raises(fz.InvalidInputError, match="no catalog of this name") as raised:
         fz.load_table("prud.db.events")
-    assert raised.value.context == {"identifier": "prud.db.events", "catalogs": "prod"}
+    settings = ", ".join(f"PYICEBERG_CATALOG__PROD__{name}" for name in ("TYPE", "URI", "WAREHOUSE"))
+    expected = {"identifier": "prud.db.events", "catalogs": "prod", "configuration": settings}
+    assert raised.value.context == expected
     assert "PYICEBERG_CATALOG__PRUD__URI" in str(raised.value)
     with pytest.raises(fz.NotFoundError):
         fz.load_table("prod.db.nothing")

@@ -15,7 +15,7 @@ import pytest
 import frazil as fz
 from frazil.foreign.pyiceberg_catalogs import Register
 from server_fixtures import hive_server, moto_server
-from test_real_catalogs import of_glue, of_hive
+from test_real_catalogs import glue, hive
 
 __all__ = ["hive_server", "moto_server"]
 NAMES = itertools.count(1)
@@ -33,9 +33,9 @@ def other(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[An
         case "memory":
             found = load_catalog("c", type="in-memory", warehouse=f"file://{tmp_path}/wh")
         case "hive":
-            found = load_catalog("c", **of_hive(request.getfixturevalue("hive_server")))
+            found = load_catalog("c", **hive(request, tmp_path).properties)
         case _:
-            found = load_catalog("c", **of_glue(request.getfixturevalue("moto_server")))
+            found = load_catalog("c", **glue(request, tmp_path).properties)
     yield found
     if hasattr(found, "engine"):
         found.engine.dispose()

@@ -229,7 +229,7 @@ def test_branches_and_jobs(spark, executors, table: fz.Table) -> None:
         (lambda s, df, t: fz.spark.upsert(df.withColumn("y", df.x), t, ["id"]), "y"),
         (lambda s, df, t: fz.spark.merge(df, t, ["id"], when_matched_delete="nobody = 1"), "nobody"),
         (lambda s, df, t: fz.spark.merge(df, t, ["id"], when_not_matched_by_source_delete="nobody = 1"), "nobody"),
-        (lambda s, df, t: fz.spark.merge(df, t, "id", when_matched_delete=True), "on"),
+        (lambda s, df, t: fz.spark.merge(df, t, 5, when_matched_delete=True), "on"),
         (lambda s, df, t: fz.spark.delete(s, t, "nobody = 1"), "nobody"),
         (lambda s, df, t: fz.spark.update(s, t, "id = 1", {"nobody": 1}), "nobody"),
         (lambda s, df, t: fz.spark.update(s, t, "id = 1", {"x": "text"}), "text"),
