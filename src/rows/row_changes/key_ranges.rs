@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn many_values_are_sorted_in_steps() {
         let count = 2 * SORT_STEP + 500;
-        let number = |n: usize| (n % 1000 != 0).then(|| (n.wrapping_mul(7919) % 100_003) as f64);
+        let number = |n: usize| (!n.is_multiple_of(1000)).then(|| (n.wrapping_mul(7919) % 100_003) as f64);
         let floats: Float64Array = (0..count).map(number).collect();
         let got = sorted(&[&floats.slice(0, 1000), &floats.slice(1000, count - 1000)]).unwrap().unwrap();
         let mut expected: Vec<f64> = (0..count).filter_map(number).collect();

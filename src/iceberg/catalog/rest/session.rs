@@ -200,7 +200,7 @@ fn kept_back_token_server(
 ) -> Option<String> {
     let named = properties.get(TOKEN_SERVER).filter(|url| url.contains("://") && !trusted.has(url))?.clone();
     let is_own = |name: &&str| given.get(*name).is_some_and(|own| properties.get(*name) == Some(own));
-    if !SENT_FOR_TOKENS.iter().any(|name| is_own(&name)) {
+    if !SENT_FOR_TOKENS.iter().any(is_own) {
         return None;
     }
     match given.get(TOKEN_SERVER) {
