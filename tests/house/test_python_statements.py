@@ -49,6 +49,7 @@ PLANTED = {
     "by __import__": ("python-json", 'j = __import__("json")\n'),
     "by importlib": ("python-json", 'j = importlib.import_module("json.decoder")\n'),
     "by a name": ("python-json", 'J = "ujson"\n'),
+    "another argument": ("python-json", 'f(module="json")\n'),
     "by pandas": ("python-json", "pd.read_json(text)\n"),
     "a literal": ("python-json", "from ast import literal_eval\nliteral_eval(text)\n"),
     "code": ("python-json", "eval(text)\n"),
@@ -63,6 +64,11 @@ PLANTED = {
 @pytest.mark.parametrize(("name", "source"), PLANTED.values(), ids=PLANTED)
 def test_a_planted_offence_is_seen(name: str, source: str, tmp_path: Path) -> None:
     assert SCAN in {offence.where for offence in RULES[name].offences(plant(tmp_path, {SCAN: source}))}
+
+
+def test_a_format_of_another_library_is_no_module(tmp_path: Path) -> None:
+    source = 'expression.serialize(format="json")\n'
+    assert RULES["python-json"].offences(plant(tmp_path, {SCAN: source})) == []
 
 
 def test_every_rule_has_a_planted_offence() -> None:

@@ -114,7 +114,11 @@ def _json_of(file: PythonFile) -> Iterator[tuple[int, str]]:
         names = {*imported.module.split("."), imported.name}
         for name in sorted(JSON_LIBRARIES & names):
             yield imported.line, name
+    # `format="json"` asks another library for a format. It names no module.
+    formats = {id(node.value) for node in ast.walk(file.tree) if isinstance(node, ast.keyword) and node.arg == "format"}
     for node in ast.walk(file.tree):
+        if id(node) in formats:
+            continue
         if isinstance(node, ast.Attribute) and node.attr in JSON_LIBRARIES | READERS_OF_TEXTS:
             yield node.lineno, node.attr
         elif isinstance(node, ast.Name) and node.id in READERS_OF_TEXTS:

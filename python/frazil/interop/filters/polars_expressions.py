@@ -25,8 +25,6 @@ _MIRRORED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
 _CLOSED = {"Both": ("__ge__", "__le__"), "Left": ("__ge__", "__lt__"), "Right": ("__gt__", "__le__")}
 _CLOSED["None"] = ("__gt__", "__lt__")
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
-# Polars' name of the form that has text.
-_TEXT = "JSON".lower()
 _ARITHMETIC = "Write it with frazil.col, which computes integers with 64 bits: col('x') + 1 > 5"
 # Above this, not every integer is a double.
 _EXACT = 2**53
@@ -37,7 +35,7 @@ def predicate(expression: Any) -> Predicate:
     with warnings.catch_warnings():
         # Polars warns that other versions have another JSON. Unknown parts are refused.
         warnings.simplefilter("ignore")
-        tree = tree_of(expression.meta.serialize(format=_TEXT))
+        tree = tree_of(expression.meta.serialize(format="json"))
     return _predicate(tree)
 
 
