@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::trust::host_of;
+
 /// The option with the host of the blob service.
 pub(crate) const OPTION: &str = "adls.blob-storage-authority";
 
@@ -29,9 +31,8 @@ pub(crate) fn endpoint(options: &BTreeMap<String, String>, account: Option<&str>
 
 /// Whether a host is the one that the option's value names, with or without the account.
 pub(crate) fn is_host(value: &str, host: &str) -> bool {
-    let named = value.split_once("://").map_or(value, |(_, rest)| rest);
-    let named = named.split(['/', ':']).next().unwrap_or_default();
-    !named.is_empty() && (host == named || (named.starts_with('.') && host.ends_with(named)))
+    let named = host_of(value);
+    !named.is_empty() && (host == named || (named.starts_with('.') && host.ends_with(&named)))
 }
 
 #[cfg(test)]
