@@ -33,6 +33,16 @@ pub(crate) trait Hooks: Send + Sync + std::fmt::Debug {
         LocalStore.create(path)
     }
 
+    /// In place of a listing.
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        LocalStore.list(folder)
+    }
+
+    /// Whether callers see a remote store.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Whether an error proves that nothing was written.
     fn refused(&self, error: &Error) -> bool {
         LocalStore.refused(error)
@@ -104,7 +114,11 @@ impl<H: Hooks> Store for Hooked<H> {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
-        LocalStore.list(folder)
+        self.0.list(folder)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.0.is_remote()
     }
 
     fn list_names(&self, folder: &str) -> Result<Vec<String>> {

@@ -32,7 +32,11 @@ use crate::types::temporal::format_instant;
 /// histories of one, and nothing tells which is current. Errors of the store and of reading metadata.
 pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let (hint, files) = match store.is_remote() {
-        true => hint_and_files(store, folder)?,
+        true => match hint_and_files(store, folder)? {
+            // A version that was published between the two answers is not lost.
+            (Some(hint), files) if hint.is_after(&files) => (Some(hint), store.list(folder)?),
+            both => both,
+        },
         false => {
             let hint = read_hint(store, folder)?;
             if let Some(current) = hinted_last(store, folder, hint.as_ref())? {
@@ -89,6 +93,17 @@ impl Hint {
             Name::Version(version) => Some(Hint::Version(version)),
             Name::Numbered(number) => Some(Hint::File(number, stem.to_owned())),
         }
+    }
+
+    /// Whether all listed files of its line are older than the hinted one.
+    fn is_after(&self, files: &[FileInfo]) -> bool {
+        let reaches_it = |name: Name| match (self, name) {
+            (Hint::Version(hinted), Name::Version(number)) | (Hint::File(hinted, _), Name::Numbered(number)) => {
+                number >= *hinted
+            }
+            _ => false,
+        };
+        !files.iter().filter_map(Named::of).any(|file| reaches_it(file.name))
     }
 
     fn names(&self, file: &Named) -> bool {

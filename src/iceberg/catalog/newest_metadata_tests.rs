@@ -8,7 +8,9 @@ use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::snapshot::{MetadataLogEntry, Snapshot};
 use crate::store::local::LocalStore;
+use crate::store::testing::{Hooked, Hooks};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder of metadata files.
 struct Folder(tempfile::TempDir);
@@ -105,6 +107,49 @@ fn a_stale_hint_in_any_form_leads_to_the_newest_version() {
     assert_eq!(folder.hint("00002-b.metadata.json").open().unwrap(), (2, None));
     let e = folder.hint("00003-d.metadata.json").open().unwrap_err();
     assert!(e.to_string().contains("00003-d.metadata.json"), "{e}");
+}
+
+/// A remote store whose first listing was answered before the last version came.
+#[derive(Debug, Default)]
+struct EarlyListing {
+    listings: AtomicUsize,
+}
+
+impl Hooks for EarlyListing {
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        let mut files = LocalStore.list(folder)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        if self.listings.fetch_add(1, Ordering::SeqCst) == 0 {
+            files.retain(|file| !file.path.ends_with("version-hint.text"));
+            files.pop();
+        }
+        Ok(files)
+    }
+}
+
+/// The hint and the listing are asked for at once, so a commit can come between the two answers.
+#[test]
+fn a_version_that_came_after_the_listing_is_not_lost() {
+    let catalogs = [("00001-a.metadata.json", 1), ("00002-b.metadata.json", 2)];
+    let folders = [("v1.metadata.json", 1), ("v2.metadata.json", 2)];
+    for (names, hint) in [(folders, "2"), (catalogs, "00002-b")] {
+        let folder = Folder::of(&names);
+        folder.hint(hint);
+        let store = Hooked::<EarlyListing>::default();
+        let (metadata, _) = load(&store, &folder.location()).unwrap();
+        assert_eq!((metadata.last_sequence_number, store.listings.load(Ordering::SeqCst)), (2, 2), "{hint}");
+        // One listing is enough if it shows the hinted version.
+        load(&store, &folder.location()).unwrap();
+        assert_eq!(store.listings.load(Ordering::SeqCst), 3, "{hint}");
+        // It is lost if the second listing does not show it, either.
+        std::fs::remove_file(folder.file(names[1].0)).unwrap();
+        let e = load(&store, &folder.location()).unwrap_err();
+        assert!(e.to_string().contains("version 2 is missing"), "{e}");
+    }
 }
 
 /// Some engines number versions by the time, up to nanoseconds.
