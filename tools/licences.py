@@ -2,7 +2,7 @@
 
 The list has every crate that is linked into a wheel of any platform, and the texts that its licence wants to be passed
 on. Where a crate offers a choice, the first licence of PREFERRED is taken. Licences have to be allowed by `deny.toml`.
-`--check` needs no network: it looks at the crates of Linux alone, and asks `cargo deny` for advisories if it is installed.
+`--check` needs no network. It looks at the crates of Linux alone, and asks `cargo deny` for advisories if it is there.
 """
 
 from __future__ import annotations
@@ -12,20 +12,24 @@ import json
 import re
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 from typing import Any
 
+import tomllib
+
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "THIRD-PARTY-LICENSES"
-LINUX = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
+LINUX = [f"{machine}-unknown-linux-{libc}" for machine in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
 OTHERS = ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"]
 PREFERRED = ["Apache-2.0", "MIT"]
 LICENCE_FILE = re.compile(r"(licen[sc]es?|copying|copyright|notice|unlicense)([-._].*)?", re.IGNORECASE)
 SOURCE_FILE = re.compile(r"\.(rs|c|h|py|sh|toml|json|html|pl|in)$")
 CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 # What compilers link into a wheel in addition to the crates.
-RUNTIME = [("Rust's standard library", "Apache-2.0 OR MIT"), ("LLVM's libunwind and compiler-rt", "Apache-2.0 WITH LLVM-exception")]
+RUNTIME = [
+    ("Rust's standard library", "Apache-2.0 OR MIT"),
+    ("LLVM's libunwind and compiler-rt", "Apache-2.0 WITH LLVM-exception"),
+]
 
 Package = dict[str, Any]
 
@@ -171,16 +175,17 @@ def llvm_exception(packages: list[Package]) -> str:
 def faults(packages: list[Package], allowed: set[str], lock: str, stored: str) -> list[str]:
     """What is wrong: licences that are not allowed, crates from other places, and a list that is out of date."""
     out = []
+    listed = re.findall(r"^(\S+ \d\S*): ", stored.split("=" * 80)[0], re.MULTILINE)
     for package in packages:
         name = f"{package['name']} {package['version']}"
         if chosen(package["license"] or "none", allowed) is None:
             out.append(f"{name}: deny.toml does not allow its licence, {package['license']}")
-        if f"\n{name}: " not in stored:
+        if name not in listed:
             out.append(f"{name}: THIRD-PARTY-LICENSES lacks it: run make licences")
     known = tomllib.loads(lock)["package"]
-    out += [f"{one['name']}: it comes from {one['source']}" for one in known if one.get("source", CRATES_IO) != CRATES_IO]
+    elsewhere = [one for one in known if one.get("source", CRATES_IO) != CRATES_IO]
+    out += [f"{one['name']}: it comes from {one['source']}" for one in elsewhere]
     names = {f"{one['name']} {one['version']}" for one in known}
-    listed = re.findall(r"^(\S+ \d\S*): ", stored.split("=" * 80)[0], re.MULTILINE)
     return out + [f"{name}: Cargo.lock lacks it: run make licences" for name in listed if name not in names]
 
 
