@@ -10,6 +10,7 @@ import licences
 import make_wheels
 import pytest
 import sdist
+import smoke
 import wheel_targets
 import wheel_tries
 
@@ -166,3 +167,11 @@ def test_sdists_are_the_same_each_time(tmp_path: Path) -> None:
     for name in ("1.tar.gz", "2.tar.gz"):
         sdist.packed(tmp_path / "a", tmp_path / name)
     assert (tmp_path / "1.tar.gz").read_bytes() == (tmp_path / "2.tar.gz").read_bytes()
+
+
+def test_what_wheels_are_tried_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    smoke.example(licences.ROOT / "README.md")
+    smoke.threads()
+    with pytest.raises(AssertionError, match="no Python example"):
+        smoke.example(licences.ROOT / "NOTICE")
