@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from frazil import _core, arguments, foreign
 from frazil.arguments import configuration
@@ -16,12 +16,15 @@ from frazil.capabilities import TABLE_FORMATS
 from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Term
-from frazil.foreign import CredentialProvider, pyiceberg_catalogs
+from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
-from frazil.transaction import Transaction
+
+if TYPE_CHECKING:
+    from frazil.foreign import CredentialProvider
+    from frazil.transaction import Transaction
 
 __all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"]
 
@@ -101,36 +104,6 @@ class View:
         return f"View({self.sql() if self._core.texts else None!r})"
 
 
-class _Part(Transaction):
-    """The changes of one table in a transaction over several tables."""
-
-    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
-        self._core = core
-        self._identifier = identifier
-        self._begin(unfinished)
-
-    def _location(self) -> str:
-        return self._identifier
-
-    def commit(self) -> Table:
-        """Refuses: one table can't be committed before the others."""
-        raise self._refusal()
-
-    def abort(self) -> None:
-        """Refuses: one table can't be given up without the others."""
-        raise self._refusal()
-
-    def __enter__(self) -> Transaction:
-        raise self._refusal()
-
-    @staticmethod
-    def _refusal() -> InvalidInputError:
-        return InvalidInputError(
-            "these changes belong to a transaction over several tables",
-            hint="Commit or abort that transaction, or use it as the context manager",
-        )
-
-
 @answers()
 @checked
 class CatalogTransaction:
@@ -161,7 +134,9 @@ class CatalogTransaction:
             NotFoundError: The table does not exist.
             InvalidInputError: The transaction changes another branch of this table, or has ended.
         """
-        part = _Part(self._core.table(identifier, branch), identifier, self._unfinished)
+        from frazil.transaction import TransactionPart
+
+        part = TransactionPart(self._core.table(identifier, branch), identifier, self._unfinished)
         self._tables += [] if identifier in self._tables else [identifier]
         return part
 
@@ -396,7 +371,7 @@ class Catalog:
             except BaseException:
                 self._core.drop_table(identifier, False, [])
                 raise
-        with Transaction._of(Table(begun.table(), identifier), begun) as transaction:
+        with _started(begun, identifier) as transaction:
             return transaction.append(rows).commit()
 
     def replace_table(
@@ -431,7 +406,7 @@ class Catalog:
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, False, **given))
+        return Table(self._core.replace_table(identifier, core, False, **given), identifier)
 
     def create_or_replace_table(
         self,
@@ -457,7 +432,7 @@ class Catalog:
             identifier_fields: The columns that together identify a row.
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, True, **given))
+        return Table(self._core.replace_table(identifier, core, True, **given), identifier)
 
     def replace_table_transaction(
         self,
@@ -493,7 +468,7 @@ class Catalog:
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_replacement(identifier, core, or_create, **given)
-        return Transaction._of(Table(begun.table()), begun)
+        return _started(begun, identifier)
 
     def create_table_transaction(
         self,
@@ -532,7 +507,7 @@ class Catalog:
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
-        return Transaction._of(Table(begun.table(), identifier), begun)
+        return _started(begun, identifier)
 
     def drop_table(
         self,
@@ -926,6 +901,13 @@ def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]
     if not queries or not all(isinstance(text, str) for pair in queries.items() for text in pair):
         raise InvalidInputError("sql must be a query, or a mapping from dialects to queries", {"found": repr(sql)})
     return list(queries.items())
+
+
+def _started(core: _core.Transaction, identifier: str) -> Transaction:
+    """A transaction that creates or replaces its table."""
+    from frazil.transaction import Transaction
+
+    return Transaction._of(Table(core.table(), identifier), core)
 
 
 def _new_table(

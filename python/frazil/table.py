@@ -12,27 +12,29 @@ from frazil.arguments import At, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.display import tables
 from frazil.display.commits import changed, rows_of
-from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
-from frazil.foreign import CredentialProvider
-from frazil.inspect import Inspect
-from frazil.maintain import Maintain
 from frazil.names import Items, answers
-from frazil.refs import Refs
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
 from frazil.requests.rows import RowChange
 from frazil.requests.unfinished import WrittenFiles
-from frazil.results import LastCommit, last_commit
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder, column_names
-from frazil.transaction import Transaction
 
+# A program opens a table and uses little of it, so what a table hands out is imported when it is asked for.
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
+    from frazil.foreign import CredentialProvider
+    from frazil.inspect import Inspect
+    from frazil.maintain import Maintain
+    from frazil.refs import Refs
+    from frazil.results import LastCommit
+    from frazil.transaction import Transaction
 
 __all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
@@ -107,6 +109,8 @@ class Table(TableHandle, RowChanges):
 
         `refresh()` forgets it, if it reads another version.
         """
+        from frazil.results import last_commit
+
         before = self._made[0] if self._made is not None and self._made[1] is self._core else None
         return last_commit(self._core, before)
 
@@ -192,16 +196,22 @@ class Table(TableHandle, RowChanges):
     @property
     def refs(self) -> Refs:
         """Branches and tags: `table.refs["main"].snapshot_id`, `table.refs.create_tag("v1")`."""
+        from frazil.refs import Refs
+
         return Refs(self)
 
     @property
     def inspect(self) -> Inspect:
         """The metadata tables: `table.inspect.files()`, `table.inspect.snapshots()`, and others."""
+        from frazil.inspect import Inspect
+
         return Inspect(self._core)
 
     @property
     def maintain(self) -> Maintain:
         """Maintenance: `table.maintain.expire_snapshots()`, and others."""
+        from frazil.maintain import Maintain
+
         return Maintain(self)
 
     def refresh(self) -> Table:
@@ -368,6 +378,8 @@ class Table(TableHandle, RowChanges):
         Args:
             branch: The branch to change; None is `main`.
         """
+        from frazil.transaction import Transaction
+
         return Transaction(self, branch)
 
     def cherry_pick(self, snapshot_id: int) -> Table:
@@ -411,6 +423,8 @@ class Table(TableHandle, RowChanges):
                 adding a required column without a default.
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdateSchema, planned_on
+
         return UpdateSchema(planned_on(self), allow_incompatible_changes, case_sensitive)
 
     def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
@@ -419,6 +433,8 @@ class Table(TableHandle, RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdatePartitionSpec, planned_on
+
         return UpdatePartitionSpec(planned_on(self), case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
@@ -427,6 +443,8 @@ class Table(TableHandle, RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdateSortOrder, planned_on
+
         return UpdateSortOrder(planned_on(self), case_sensitive)
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Table:

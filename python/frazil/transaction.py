@@ -276,3 +276,33 @@ class Transaction(RowChanges):
             "a transaction can't be pickled or copied, because it belongs to its process",
             hint="Write files in other processes with table.writer(), and commit their messages",
         )
+
+
+class TransactionPart(Transaction):
+    """The changes of one table in a transaction over several tables."""
+
+    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
+        self._core = core
+        self._identifier = identifier
+        self._begin(unfinished)
+
+    def _location(self) -> str:
+        return self._identifier
+
+    def commit(self) -> Table:
+        """Refuses: one table can't be committed before the others."""
+        raise self._refusal()
+
+    def abort(self) -> None:
+        """Refuses: one table can't be given up without the others."""
+        raise self._refusal()
+
+    def __enter__(self) -> Transaction:
+        raise self._refusal()
+
+    @staticmethod
+    def _refusal() -> InvalidInputError:
+        return InvalidInputError(
+            "these changes belong to a transaction over several tables",
+            hint="Commit or abort that transaction, or use it as the context manager",
+        )

@@ -8,8 +8,8 @@ decides what an argument means.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any, TypeVar
 
 from frazil import _core, arguments
@@ -151,6 +151,10 @@ CHECKS: dict[str, _Check] = {
 """Checks by the text of the annotation. Each returns the argument in the form that the method takes, or refuses it."""
 
 
+_TAKES_MORE = 0x04
+"""The flag of functions with `*args`, as in the module `inspect`."""
+
+
 def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _Function:
     """A function that checks its arguments, if a check is known for their annotations."""
     code = function.__code__
@@ -162,7 +166,7 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         if check is not _as_is:
             checks[name] = check
     rest = None
-    if code.co_flags & inspect.CO_VARARGS:
+    if code.co_flags & _TAKES_MORE:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
     @functools.wraps(function)
@@ -193,7 +197,7 @@ def checked(cls: _Class) -> _Class:
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):
             continue
-        if inspect.isfunction(member):
+        if isinstance(member, FunctionType):
             setattr(cls, name, checked_call(member))
         elif isinstance(member, classmethod):
             setattr(cls, name, classmethod(checked_call(member.__func__)))

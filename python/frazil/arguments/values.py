@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import importlib.util
 import operator
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from frazil import _core
@@ -106,7 +104,11 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
 
 def at_home(location: str) -> str:
     """A location with the home folder in place of `~` at its start."""
-    return str(Path(location).expanduser()) if location.startswith("~") else location
+    if not location.startswith("~"):
+        return location
+    from pathlib import Path
+
+    return str(Path(location).expanduser())
 
 
 _NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
@@ -191,6 +193,8 @@ def column_path(argument: str, path: str | Iterable[str]) -> str | list[str]:
 
 def installed(package: str) -> None:
     """Refuses a call if a package that it needs is missing."""
+    import importlib.util
+
     if importlib.util.find_spec(package) is None:
         raise UnsupportedError(f"{package} is not installed, but this call needs it", hint=f"pip install {package}")
 
