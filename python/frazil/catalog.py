@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from frazil import _core, arguments, foreign
-from frazil.arguments import configuration
+from frazil.arguments import Paths, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Term
+from frazil.expr import Columns, Term
 from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
 from frazil.requests.unfinished import Unfinished
@@ -237,7 +237,7 @@ class Catalog:
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
-        self, namespace: str, removals: Sequence[str] = (), updates: Mapping[str, object] | None = None
+        self, namespace: str, removals: Columns = (), updates: Mapping[str, object] | None = None
     ) -> None:
         """Changes the properties of a namespace.
 
@@ -315,7 +315,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         *,
         data: Any = None,
         if_not_exists: bool = False,
@@ -378,12 +378,12 @@ class Catalog:
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
 
@@ -412,12 +412,12 @@ class Catalog:
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Creates a table, or replaces the one of this name as `replace_table` does.
 
@@ -438,12 +438,12 @@ class Catalog:
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         or_create: bool = False,
     ) -> Transaction:
         """Replaces a table together with its new rows and other changes, in one commit.
@@ -479,7 +479,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Transaction:
         """Creates a table together with its first rows and other changes, in one commit.
 
@@ -513,7 +513,7 @@ class Catalog:
         self,
         identifier: str,
         purge: bool = False,
-        outside_locations: Sequence[str] | None = None,
+        outside_locations: Paths | None = None,
         if_exists: bool = False,
     ) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
@@ -706,7 +706,7 @@ class Catalog:
 def catalog(
     name: Any = None,
     type: str | None = None,
-    headers: Headers | None = None,
+    headers: Headers | Any | None = None,
     *,
     credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
@@ -917,7 +917,7 @@ def _new_table(
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
-    identifier_fields: Sequence[str] | None,
+    identifier_fields: Columns | None,
 ) -> tuple[_core.Schema, dict[str, Any]]:
     """The schema and the other arguments of a new table, as the core takes them."""
     if format not in TABLE_FORMATS:

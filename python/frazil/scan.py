@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from frazil import _core, arguments, foreign
@@ -12,7 +12,7 @@ from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate
+from frazil.expr import Filter, Predicate, Term
 from frazil.names import answers
 from frazil.schema import Schema
 
@@ -99,11 +99,11 @@ class Scan:
         }
         return Scan(self._table, **{**state, **changes})
 
-    def where(self, filter: str | Predicate) -> Scan:
+    def where(self, filter: Filter) -> Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: str | Sequence[str]) -> Scan:
+    def select(self, *columns: str | Term | Iterable[str | Term]) -> Scan:
         """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
 
         Args:

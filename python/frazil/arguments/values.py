@@ -13,10 +13,13 @@ from typing import Any, TypeAlias
 
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Predicate, Term
+from frazil.expr import Columns, Predicate, Term
 
 At: TypeAlias = int | str | dt.datetime
 """A version of a table: a snapshot id, a branch or tag, or a point in time. A time without a zone is in UTC."""
+
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+"""Paths of files or folders, or one path."""
 
 _PARTS = re.compile(r'"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_]*')
 """The names in the text of a column."""
@@ -73,7 +76,7 @@ def session(argument: str, given: Any) -> Any:
     raise InvalidInputError(f"{argument} must be a SparkSession, not {shown(given)}")
 
 
-def paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], argument: str = "paths") -> list[str]:
+def paths(given: Paths, argument: str = "paths") -> list[str]:
     """Paths of files, or one path."""
     if isinstance(given, (str, os.PathLike)):
         return [path(argument, given)]
@@ -208,14 +211,12 @@ def unicode(argument: str, text: str) -> str:
     return text
 
 
-def outside_folders(locations: Sequence[str] | None) -> list[str]:
+def outside_folders(locations: Paths | None) -> list[str]:
     """Folders for the argument `outside_locations`."""
-    if isinstance(locations, (str, os.PathLike)):
-        locations = [os.fspath(locations)]
-    return [] if locations is None else [path("outside_locations", location) for location in locations]
+    return [] if locations is None else paths(locations, "outside_locations")
 
 
-def columns(select: str | Term | Iterable[str | Term], argument: str = "select") -> tuple[str, ...]:
+def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
     """Column names, or one name. Columns by `frazil.col` count by their names."""
     given: Any = (select,) if isinstance(select, (str, Term)) else select
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
@@ -258,7 +259,7 @@ def column_name(column: Term, argument: str) -> str:
     return ".".join(names)
 
 
-def order(sort_by: Sequence[str] | None) -> list[str] | None:
+def order(sort_by: Columns | None) -> list[str] | None:
     """How rows are sorted; None is the table's order."""
     return None if sort_by is None else list(columns(sort_by, "sort_by"))
 
