@@ -66,7 +66,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 .PHONY: lock
 lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
-	@for kind in dev docs bench pypaimon; do \
+	@for kind in dev docs bench pypaimon types; do \
 	  echo "== requirements/$$kind.txt"; \
 	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
 	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
@@ -180,6 +180,18 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@cargo clippy --locked --lib --features python -- -D warnings
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
+
+$(VENV)/.types: requirements/types.txt $(VENV)/.tools
+	@echo "== pyright, and the Node.js that runs it"
+	@$(BIN)/python -m pip install -q -r requirements/types.txt
+	@touch $@
+
+.PHONY: types
+types: ## pyright over every example of the documentation and over what users write; lint has mypy alone
+	@tools/need.sh "make types" python
+	@$(MAKE) $(VENV)/.built
+	@$(MAKE) $(VENV)/.types
+	@$(BIN)/python tools/check_types.py
 
 .PHONY: house
 house: ## the house rules alone: layers, circles, sizes, names, words, public names (no build)

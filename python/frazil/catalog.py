@@ -706,6 +706,7 @@ class Catalog:
 def catalog(
     name: Any = None,
     type: str | None = None,
+    # `Any`, because type checkers give each argument the values of `**settings`.
     headers: Headers | Any | None = None,
     *,
     credential_provider: CredentialProvider | str | None = None,

@@ -592,9 +592,7 @@ class Maintain:
         self._table._core, done = self._table._core.maintain(action)
         return result(RewrittenDeletes, done)
 
-    def compute_statistics(
-        self, columns: Columns | None = None, snapshot: int | None = None
-    ) -> ColumnStatistics | None:
+    def compute_statistics(self, columns: Columns | None = None, snapshot: int | None = None) -> ColumnStatistics | Any:
         """Estimates the number of distinct values of columns, and stores it as the snapshot's statistics.
 
         Rows are read, with files in parallel. Each column needs about 100 kB of memory for each thread. The statistics
@@ -619,9 +617,10 @@ class Maintain:
             snapshot_id=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
         self._table._core, done = self._table._core.maintain(action)
+        # `Any` in the annotation: type checkers must not ask for a check of None after each call.
         return None if done is None else result(ColumnStatistics, done)
 
-    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
+    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | Any:
         """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
 
         The numbers are those of `inspect.partitions()`, with two differences: each partition spec has its own
