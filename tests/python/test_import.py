@@ -31,7 +31,17 @@ IMPORTED = {"frazil", "frazil._core", "importlib", "importlib._bootstrap", "impo
 # What opens a table, reads it and changes its rows.
 OPENED = {
     *("arguments", "arguments.checked", "arguments.rows", "arguments.values", "display", "display.commits"),
-    *("display.figures", "display.tables", "engines", "exceptions", "expr", "foreign", "foreign.options", "names"),
+    *(
+        "display.figures",
+        "display.tables",
+        "display.terms",
+        "engines",
+        "exceptions",
+        "expr",
+        "foreign",
+        "foreign.options",
+        "names",
+    ),
     *("names.answers", "names.similar", "requests", "requests.evolution", "requests.handle", "requests.maintenance"),
     *("requests.rows", "requests.unfinished", "row_changes", "scan", "schema", "table"),
     "arguments.configuration",
