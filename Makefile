@@ -66,7 +66,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 .PHONY: lock
 lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
-	@for kind in dev docs bench pypaimon wheels; do \
+	@for kind in dev docs bench pypaimon types wheels; do \
 	  echo "== requirements/$$kind.txt"; \
 	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
 	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
@@ -182,6 +182,18 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@cd fuzz && cargo check -q --locked
 	@echo "== licences and advisories of crates"
 	@$(BIN)/python tools/licences.py --check
+
+$(VENV)/.types: requirements/types.txt $(VENV)/.tools
+	@echo "== pyright, and the Node.js that runs it"
+	@$(BIN)/python -m pip install -q -r requirements/types.txt
+	@touch $@
+
+.PHONY: types
+types: ## pyright over every example of the documentation and over what users write; lint has mypy alone
+	@tools/need.sh "make types" python
+	@$(MAKE) $(VENV)/.built
+	@$(MAKE) $(VENV)/.types
+	@$(BIN)/python tools/check_types.py
 
 .PHONY: house
 house: ## the house rules alone: layers, circles, sizes, names, words, public names (no build)

@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from frazil import _core, arguments, foreign
-from frazil.arguments import configuration
+from frazil.arguments import Paths, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Term
-from frazil.foreign import CredentialProvider, pyiceberg_catalogs
+from frazil.expr import Columns, Term
+from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
-from frazil.transaction import Transaction
+
+if TYPE_CHECKING:
+    from frazil.foreign import CredentialProvider
+    from frazil.transaction import Transaction
 
 __all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"]
 
@@ -101,36 +104,6 @@ class View:
         return f"View({self.sql() if self._core.texts else None!r})"
 
 
-class _Part(Transaction):
-    """The changes of one table in a transaction over several tables."""
-
-    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
-        self._core = core
-        self._identifier = identifier
-        self._begin(unfinished)
-
-    def _location(self) -> str:
-        return self._identifier
-
-    def commit(self) -> Table:
-        """Refuses: one table can't be committed before the others."""
-        raise self._refusal()
-
-    def abort(self) -> None:
-        """Refuses: one table can't be given up without the others."""
-        raise self._refusal()
-
-    def __enter__(self) -> Transaction:
-        raise self._refusal()
-
-    @staticmethod
-    def _refusal() -> InvalidInputError:
-        return InvalidInputError(
-            "these changes belong to a transaction over several tables",
-            hint="Commit or abort that transaction, or use it as the context manager",
-        )
-
-
 @answers()
 @checked
 class CatalogTransaction:
@@ -161,7 +134,9 @@ class CatalogTransaction:
             NotFoundError: The table does not exist.
             InvalidInputError: The transaction changes another branch of this table, or has ended.
         """
-        part = _Part(self._core.table(identifier, branch), identifier, self._unfinished)
+        from frazil.transaction import TransactionPart
+
+        part = TransactionPart(self._core.table(identifier, branch), identifier, self._unfinished)
         self._tables += [] if identifier in self._tables else [identifier]
         return part
 
@@ -262,7 +237,7 @@ class Catalog:
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
-        self, namespace: str, removals: Sequence[str] = (), updates: Mapping[str, object] | None = None
+        self, namespace: str, removals: Columns = (), updates: Mapping[str, object] | None = None
     ) -> None:
         """Changes the properties of a namespace.
 
@@ -340,7 +315,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         *,
         data: Any = None,
         if_not_exists: bool = False,
@@ -396,19 +371,19 @@ class Catalog:
             except BaseException:
                 self._core.drop_table(identifier, False, [])
                 raise
-        with Transaction._of(Table(begun.table(), identifier), begun) as transaction:
+        with _started(begun, identifier) as transaction:
             return transaction.append(rows).commit()
 
     def replace_table(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
 
@@ -431,18 +406,18 @@ class Catalog:
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, False, **given))
+        return Table(self._core.replace_table(identifier, core, False, **given), identifier)
 
     def create_or_replace_table(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Creates a table, or replaces the one of this name as `replace_table` does.
 
@@ -457,18 +432,18 @@ class Catalog:
             identifier_fields: The columns that together identify a row.
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, True, **given))
+        return Table(self._core.replace_table(identifier, core, True, **given), identifier)
 
     def replace_table_transaction(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         or_create: bool = False,
     ) -> Transaction:
         """Replaces a table together with its new rows and other changes, in one commit.
@@ -493,7 +468,7 @@ class Catalog:
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_replacement(identifier, core, or_create, **given)
-        return Transaction._of(Table(begun.table()), begun)
+        return _started(begun, identifier)
 
     def create_table_transaction(
         self,
@@ -504,7 +479,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Transaction:
         """Creates a table together with its first rows and other changes, in one commit.
 
@@ -532,13 +507,13 @@ class Catalog:
         """
         core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         begun = self._core.begin_table(identifier, core, **given)
-        return Transaction._of(Table(begun.table(), identifier), begun)
+        return _started(begun, identifier)
 
     def drop_table(
         self,
         identifier: str,
         purge: bool = False,
-        outside_locations: Sequence[str] | None = None,
+        outside_locations: Paths | None = None,
         if_exists: bool = False,
     ) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
@@ -731,7 +706,8 @@ class Catalog:
 def catalog(
     name: Any = None,
     type: str | None = None,
-    headers: Headers | None = None,
+    # `Any`, because type checkers give each argument the values of `**settings`.
+    headers: Headers | Any | None = None,
     *,
     credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
@@ -928,6 +904,13 @@ def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]
     return list(queries.items())
 
 
+def _started(core: _core.Transaction, identifier: str) -> Transaction:
+    """A transaction that creates or replaces its table."""
+    from frazil.transaction import Transaction
+
+    return Transaction._of(Table(core.table(), identifier), core)
+
+
 def _new_table(
     schema: Any,
     partition_by: str | Term | Sequence[str | Term],
@@ -935,7 +918,7 @@ def _new_table(
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
-    identifier_fields: Sequence[str] | None,
+    identifier_fields: Columns | None,
 ) -> tuple[_core.Schema, dict[str, Any]]:
     """The schema and the other arguments of a new table, as the core takes them."""
     if format not in TABLE_FORMATS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.display import tables
+from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.names import answers
 
@@ -208,12 +209,7 @@ def _html_rows(fields: tuple[Field, ...], depth: int) -> Iterator[tuple[object, 
 
 
 def _term(transform: str, column: str | None, source_id: int) -> str:
-    """A transform of a column, as in `partition_by`: `day(ts)`, `bucket(16, id)`. `identity` is only the column."""
-    named = f"column {source_id}" if column is None else column
-    if transform == "identity":
-        return named
-    kind, _, width = transform.removesuffix("]").partition("[")
-    return f"{kind}({width}, {named})" if width else f"{kind}({named})"
+    return term_text(transform, f"column {source_id}" if column is None else column)
 
 
 class PartitionField(NamedTuple):

@@ -5,9 +5,9 @@ The libraries that rows come from are recognised without importing them.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterator, Mapping
+from types import MethodType
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
@@ -148,8 +148,11 @@ class _Stream:
 
 def _with_default(data: Any) -> Any:
     method = getattr(data, "__arrow_c_stream__", None)
-    if not inspect.ismethod(method):
+    if not isinstance(method, MethodType):
         return data
+    # Libraries of data frames have loaded it. Importing Frazil must not.
+    import inspect
+
     asked = list(inspect.signature(method).parameters.values())
     return _Stream(data) if asked and asked[0].default is inspect.Parameter.empty else data
 

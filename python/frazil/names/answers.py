@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -125,6 +124,8 @@ def wrong_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
 
     It names the method that was called, the argument of this meaning, or else one of a similar name.
     """
+    import inspect
+
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **kwargs)

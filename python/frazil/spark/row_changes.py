@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from frazil._core import CommitMessage
 from frazil.capabilities import supports
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange
 from frazil.spark.changes.job import ChangeJob, change_rows
@@ -34,12 +34,12 @@ _MOST_PARTS = 500
 def merge(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    on: Sequence[str] | None = None,
+    on: Columns | None = None,
     *,
     when_matched_update: bool | Mapping[str, str] = False,
-    when_matched_delete: bool | str | Predicate = False,
+    when_matched_delete: bool | Filter = False,
     when_not_matched_insert: bool | Mapping[str, str] = False,
-    when_not_matched_by_source_delete: bool | str | Predicate = False,
+    when_not_matched_by_source_delete: bool | Filter = False,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
@@ -83,7 +83,7 @@ def merge(
 def upsert(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    on: Sequence[str] | None = None,
+    on: Columns | None = None,
     *,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
@@ -120,7 +120,7 @@ def upsert(
 def delete(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate,
+    where: Filter,
     *,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
@@ -150,7 +150,7 @@ def delete(
 def update(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate,
+    where: Filter,
     values: Mapping[str, object],
     *,
     branch: str | None = None,

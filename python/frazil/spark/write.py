@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from frazil.engines import Engine
-from frazil.expr import Predicate
+from frazil.expr import Filter
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
@@ -68,7 +68,7 @@ def append(
 def overwrite(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate | None = None,
+    where: Filter | None = None,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
@@ -126,7 +126,7 @@ def overwrite_partitions(
 
 def _job(
     operation: Operation,
-    where: str | Predicate | None,
+    where: Filter | None,
     branch: str | None,
     properties: Mapping[str, object] | None,
     job_id: str | None,
