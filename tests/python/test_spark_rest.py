@@ -180,7 +180,7 @@ spark = builder.getOrCreate()
 fz.spark.register(spark)
 
 def slowly(batches):
-    """Some tasks outlive the keys with which they began."""
+    # Some tasks outlive the keys with which they began.
     for batch in batches:
         time.sleep(7 if batch.column(0)[0].as_py() % 100 == 0 else 0)
         yield batch
