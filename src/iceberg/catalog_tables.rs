@@ -13,7 +13,7 @@ use crate::format::table_format::TableFormat;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::creation::CreatingPointer;
 use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
-use crate::iceberg::catalog::kinds::{of_register, of_type_with};
+use crate::iceberg::catalog::kinds::{of_register, of_type};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::Replacement;
 use crate::iceberg::evolve::properties::check_values;
@@ -62,7 +62,7 @@ impl IcebergCatalog {
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// As [`of_type_with`]; errors of the database or server.
+    /// As [`of_type`]; errors of the database or server.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
         IcebergCatalog::open_with(name, properties, None)
     }
@@ -70,13 +70,13 @@ impl IcebergCatalog {
     /// As [`IcebergCatalog::open`]. `headers` gives headers of a REST catalog's requests.
     ///
     /// # Errors
-    /// As [`of_type_with`].
+    /// As [`of_type`].
     pub(crate) fn open_with(
         name: &str,
         properties: BTreeMap<String, String>,
         headers: Option<HeaderProvider>,
     ) -> Result<IcebergCatalog> {
-        let tables = of_type_with(name, &properties, headers)?;
+        let tables = of_type(name, &properties, headers)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }
