@@ -304,7 +304,14 @@ class Catalog:
         Raises:
             NotFoundError: The table does not exist.
         """
-        return Table(self._core.load_table(identifier), identifier)
+        try:
+            return Table(self._core.load_table(identifier), identifier)
+        except NotFoundError as error:
+            rest = identifier.removeprefix(f"{self.name}.")
+            if error.hint is not None or rest == identifier or "." not in rest:
+                raise
+            hint = f"Leave out the catalog's name: '{rest}'"
+            raise NotFoundError(str(error.args[0]), error.context, hint) from None
 
     def create_table(
         self,
@@ -748,6 +755,10 @@ def catalog(
         >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
         ['db']
     """
+    if isinstance(type, Mapping):
+        raise InvalidInputError(
+            "type must be text, not the catalog's properties", hint="Write catalog(name, **properties)"
+        )
     given = arguments.texts(
         {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in _flat(properties).items() if v is not None}
     )
@@ -941,6 +952,12 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
         terms = [terms]
     if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
         raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}")
+    if type(terms).__module__.startswith("pyiceberg."):
+        kind = terms.__class__.__name__
+        raise InvalidInputError(
+            f"{argument} must be a list of texts, not PyIceberg's {kind}",
+            hint="Write its fields: partition_by=['bucket(16, id)', 'day(ts)'], sort_by=['ts desc nulls last']",
+        )
     for term in terms:
         if not isinstance(term, (str, Term)):
             raise InvalidInputError(

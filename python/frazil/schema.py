@@ -163,7 +163,10 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     if isinstance(source, Schema):
         return source._core
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
-        raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
+        package = type(source).__module__.partition(".")[0]
+        owner = {"pyiceberg": "PyIceberg's ", "pyspark": "Spark's "}.get(package, "")
+        kind = f"{owner}'{type(source).__name__}'" if owner else f"a '{type(source).__name__}'"
+        raise InvalidInputError(f"{argument}: {kind} is not an Arrow schema", hint=_way_to_schema(source))
     if type(source).__module__.startswith("polars."):
         arguments.refuse_objects(source)
     return _core.Schema.from_arrow(source)
@@ -175,9 +178,9 @@ def _way_to_schema(source: Any) -> str:
     if hasattr(source, "__arrow_c_stream__"):
         return "It has rows. To create a table with these rows, write create_table(name, data=rows)"
     if package == "pyiceberg" and hasattr(source, "as_arrow"):
-        return "Give schema.as_arrow()"
+        return "Give schema.as_arrow(), and identifier_fields=[…] if it has identifier fields"
     if package == "pyspark":
-        return "Give frazil.spark's types by a DataFrame: frame.toArrow().schema"
+        return "Give the Arrow schema of the DataFrame: frame.limit(0).toArrow().schema"
     if isinstance(source, dict):
         return "Write pyarrow.schema(source), with a pyarrow type for each name"
     if isinstance(source, (list, tuple)):

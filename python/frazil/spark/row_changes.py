@@ -16,6 +16,7 @@ from frazil.capabilities import supports
 from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange
+from frazil.results import LastCommit
 from frazil.spark.changes.job import ChangeJob, change_rows
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
 from frazil.spark.jobs.job import Job
@@ -43,12 +44,13 @@ def merge(
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates, deletes and inserts rows of a table, by how they match a DataFrame by a key, as `Table.merge` does.
 
     Spark joins the rows with the keys of the files that can match, and executors write the changes. The driver only
     gets messages. `write.merge.mode` decides whether they write delete files or rewrite files. Several rows of the
-    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted.
+    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted. The result
+    says what the commit did. If `job_id` was done before, no snapshot is made.
 
     Args:
         df: The rows. Spark keeps them (`DataFrame.persist`) until the merge ends, because it reads them more than once.
@@ -76,8 +78,10 @@ def merge(
     )
     opened = writable(df.sparkSession, table)
     job = Job.named(branch, snapshot_properties, job_id)
-    if not job.is_done(opened):
-        merge_rows(df, opened, change, job)
+    if job.is_done(opened):
+        return LastCommit()
+    merge_rows(df, opened, change, job)
+    return job.done(opened)
 
 
 def upsert(
@@ -88,7 +92,7 @@ def upsert(
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates the rows that match a DataFrame's rows by a key, and inserts the other rows of the DataFrame.
 
     It is a `merge` that does both.
@@ -105,7 +109,7 @@ def upsert(
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
-    merge(
+    return merge(
         df,
         table,
         on,
@@ -125,7 +129,7 @@ def delete(
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Deletes the rows of a table for which a filter is true, as `Table.delete` does. Executors do the work.
 
     Files in which every row matches are removed by metadata alone. Executors look for the rows in the other files, and
@@ -144,7 +148,7 @@ def delete(
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.delete(where), job)
+    return _change_by_files(spark, writable(spark, table), row_requests.delete(where), job)
 
 
 def update(
@@ -156,7 +160,7 @@ def update(
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Changes columns of the rows for which a filter is true, as `Table.update` does. Executors do the work.
 
     Args:
@@ -174,13 +178,15 @@ def update(
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.update_change(where, values), job)
+    return _change_by_files(spark, writable(spark, table), row_requests.update_change(where, values), job)
 
 
-def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:
+def _change_by_files(
+    spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job
+) -> LastCommit:
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
-        return
+        return LastCommit()
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
     if supports(table._core, "row_changes_by_executors"):
@@ -188,9 +194,10 @@ def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         table._change_rows(change, None, job.branch, job.members())
-        return
+        return job.done(table)
     payloads = [pickle.dumps(part) for part in _parts(files)]
     change_rows(scattered(spark, payloads), ChangeJob(table, change, change.filter, job, whole))
+    return job.done(table)
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

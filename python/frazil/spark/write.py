@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from frazil.engines import Engine
 from frazil.expr import Filter
+from frazil.results import LastCommit
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
@@ -35,8 +36,10 @@ def append(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+) -> LastCommit:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
+
+    The result says what the commit did. If `job_id` was done before, no snapshot is made.
 
     Args:
         df: The rows.
@@ -62,7 +65,7 @@ def append(
             columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
-    _write(df, table, job, distribution, engine)
+    return _write(df, table, job, distribution, engine)
 
 
 def overwrite(
@@ -74,7 +77,7 @@ def overwrite(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+) -> LastCommit:
     """Replaces rows of a table by a DataFrame's rows in one commit, as `Table.overwrite` does.
 
     Rows that others commit while Spark computes are replaced as well.
@@ -94,7 +97,7 @@ def overwrite(
         InvalidInputError: As for `append`, or the filter does not fit.
         UnsupportedError: As for `append`, or the filter selects less than whole partitions of a table of Apache Paimon.
     """
-    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
+    return _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def overwrite_partitions(
@@ -105,7 +108,7 @@ def overwrite_partitions(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+) -> LastCommit:
     """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
 
     Args:
@@ -121,7 +124,9 @@ def overwrite_partitions(
         InvalidInputError: As for `append`.
         UnsupportedError: As for `append`.
     """
-    _write(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
+    return _write(
+        df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine
+    )
 
 
 def _job(
@@ -143,11 +148,11 @@ def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: 
 
 def _write(
     df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
-) -> None:
+) -> LastCommit:
     opened = writable(df.sparkSession, table)
     job.check_branch(opened)
     if job.is_done(opened):
-        return
+        return LastCommit()
     # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
     lane = write_lane(df, opened, engine)
@@ -162,6 +167,7 @@ def _write(
         commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
     else:
         _write_by_tasks(rows, opened, job)
+    return job.done(opened)
 
 
 def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
