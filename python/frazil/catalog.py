@@ -18,6 +18,7 @@ from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError
 from frazil.expr import Columns, Term
 from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
+from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
@@ -357,22 +358,22 @@ class Catalog:
         rows = None if data is None else arguments.rows(data)
         if schema is None:
             schema = _schema_of_rows(rows)
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         try:
             if rows is not None:
-                return self._filled(identifier, core, given, rows)
-            return Table(self._core.create_table(identifier, core, **given), identifier)
+                return self._filled(identifier, new, rows)
+            return Table(self._core.create_table(identifier, new), identifier)
         except AlreadyExistsError:
             if not if_not_exists:
                 raise
         return self.load_table(identifier)
 
-    def _filled(self, identifier: str, schema: _core.Schema, given: dict[str, Any], rows: Any) -> Table:
+    def _filled(self, identifier: str, new: NewTable, rows: Any) -> Table:
         """A new table with its first rows."""
         try:
-            begun = self._core.begin_table(identifier, schema, **given)
+            begun = self._core.begin_table(identifier, new)
         except UnsupportedError:
-            table = Table(self._core.create_table(identifier, schema, **given), identifier)
+            table = Table(self._core.create_table(identifier, new), identifier)
             try:
                 return table.append(rows)
             except BaseException:
@@ -412,8 +413,8 @@ class Catalog:
             UnsupportedError: The table's format can't do it, or the location is another one.
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, False, **given), identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, False), identifier)
 
     def create_or_replace_table(
         self,
@@ -438,8 +439,8 @@ class Catalog:
             format: `iceberg`, or in a file-system catalog `paimon` for a new table.
             identifier_fields: The columns that together identify a row.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, True, **given), identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, True), identifier)
 
     def replace_table_transaction(
         self,
@@ -473,8 +474,8 @@ class Catalog:
             NotFoundError: The table does not exist, and `or_create` is not set.
             UnsupportedError: The table's format can't do it.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_replacement(identifier, core, or_create, **given)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_replacement(identifier, new, or_create)
         return _started(begun, identifier)
 
     def create_table_transaction(
@@ -512,9 +513,9 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_table(identifier, core, **given)
-        return _started(begun, identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_table(identifier, new)
+        return Transaction._of(Table(begun.table(), identifier), begun)
 
     def drop_table(
         self,
@@ -929,21 +930,22 @@ def _new_table(
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
-    identifier_fields: Columns | None,
-) -> tuple[_core.Schema, dict[str, Any]]:
-    """The schema and the other arguments of a new table, as the core takes them."""
+    identifier_fields: Sequence[str] | None,
+) -> NewTable:
+    """The definition of a new table, as the core takes it."""
     if format not in TABLE_FORMATS:
         message = f"'{format}' is not a table format"
         known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
         raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
-    return core_schema("schema", schema), {
-        "partition_by": _terms("partition_by", partition_by),
-        "sort_by": _terms("sort_by", sort_by),
-        "properties": configuration.table_properties(arguments.texts(properties)),
-        "location": None if location is None else arguments.path("location", location),
-        "identifier_fields": None if identifier_fields is None else list(arguments.columns(identifier_fields)),
-        "format": format,
-    }
+    return NewTable(
+        schema=core_schema("schema", schema),
+        partition_by=_terms("partition_by", partition_by),
+        sort_by=_terms("sort_by", sort_by),
+        properties=configuration.table_properties(arguments.texts(properties)),
+        location=None if location is None else arguments.path("location", location),
+        identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+        format=format,
+    )
 
 
 def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]:

@@ -38,7 +38,7 @@ pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
 ///
 /// # Errors
 /// As [`of_type`].
-pub fn of_handle(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+pub(crate) fn of_handle(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     match properties.get("type").map(String::as_str) {
         Some("rest") => Ok(Arc::new(RestCatalog::of_handles(name, properties)?)),
         _ => of_type(name, properties, None),

@@ -52,6 +52,10 @@ impl TableCatalog for RestCatalog {
         self.session.server().map(drop)
     }
 
+    fn told_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
+        Ok(Some(&self.session.server()?.properties))
+    }
+
     fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
         self.session.server()?.create_namespace(namespace, properties)
     }
