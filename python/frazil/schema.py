@@ -89,6 +89,12 @@ class Schema:
         """The top-level columns' names."""
         return [f.name for f in self.fields]
 
+    @property
+    def identifier_fields(self) -> list[str]:
+        """The columns that together identify a row, by their dotted names. Without such columns the list is empty."""
+        names = column_names(self)
+        return [names[id_] for id_ in self._core.identifier_field_ids]
+
     def field(self, name: str) -> Field:
         """The field with a name. Dots lead into structs, list elements (`tags.element`) and maps (`m.key`, `m.value`).
 
@@ -215,6 +221,7 @@ def _term(transform: str, column: str | None, source_id: int) -> str:
     return term_text(transform, f"column {source_id}" if column is None else column)
 
 
+@answers()
 class PartitionField(NamedTuple):
     """One field of a partition spec.
 
@@ -270,6 +277,7 @@ class PartitionSpec(NamedTuple):
         return tables.page(f"Partition spec {self.id}", shown)
 
 
+@answers()
 class SortField(NamedTuple):
     """One field of a sort order.
 
