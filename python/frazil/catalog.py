@@ -514,8 +514,7 @@ class Catalog:
             UnsupportedError: The catalog or the format can't do this.
         """
         new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_table(identifier, new)
-        return Transaction._of(Table(begun.table(), identifier), begun)
+        return _started(self._core.begin_table(identifier, new), identifier)
 
     def drop_table(
         self,

@@ -484,10 +484,10 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "commit": (_P, "part of each call"),
     },
     "ExpiredSnapshots": {
-        "older_than": (_P, "expire_snapshots(older_than=…)"),
-        "by_id": (_P, "expire_snapshots(snapshot_ids=[…])"),
-        "by_ids": (_P, "expire_snapshots(snapshot_ids=[…])"),
-        "retain_last": (_JAVA, "expire_snapshots(retain_last=…)"),
+        "older_than": (_P, "table.maintain.expire_snapshots(older_than=…)"),
+        "by_id": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
+        "by_ids": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
+        "retain_last": (_JAVA, "table.maintain.expire_snapshots(retain_last=…)"),
         "commit": (_P, "part of each call"),
     },
     "UpdateSchema": {
