@@ -10,12 +10,19 @@ from pyspark.sql import functions as f
 
 from frazil.spark.settings import changed_setting
 
-__all__ = ["quoted", "selected"]
+__all__ = ["is_column", "quoted", "selected"]
 
 
 def quoted(name: str) -> str:
     """A name, quoted for Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def is_column(value: object) -> bool:
+    """Whether a value is a Column, of classic Spark or of Connect."""
+    return isinstance(value, Column) or (
+        type(value).__name__ == "Column" and type(value).__module__.startswith("pyspark.sql.")
+    )
 
 
 def selected(spark: SparkSession, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
