@@ -17,9 +17,12 @@ from frazil.capabilities import supports
 from frazil.expr import Predicate
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange
+from frazil.spark.changes.by_expression import change_by_expression, needs_spark
 from frazil.spark.changes.clauses import Expression
 from frazil.spark.changes.job import ChangeJob, change_rows
-from frazil.spark.changes.merge_into import MergeInto, MergeTarget
+from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
+from frazil.spark.changes.keywords import by_keywords
+from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
 from frazil.spark.columns import is_column
 from frazil.spark.jobs.job import Job
@@ -78,15 +81,20 @@ def merge(
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    change = row_requests.merge_change(
-        on,
+    opened = writable(df.sparkSession, table)
+    job = Job.named(branch, snapshot_properties, job_id)
+    given = (
         when_matched_update,
         when_matched_delete,
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
-    opened = writable(df.sparkSession, table)
-    job = Job.named(branch, snapshot_properties, job_id)
+    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe)
+    if clauses is not None:
+        key = None if on is None else tuple(arguments.columns(on, "on"))
+        merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)
+        return
+    change = row_requests.merge_change(on, *given)  # type: ignore[arg-type]
     if not job.is_done(opened):
         merge_rows(df, opened, change, job)
 
@@ -208,8 +216,11 @@ def delete(
         InvalidInputError: The filter does not fit the schema.
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
-    job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.delete(where), job)
+    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    if needs_spark(spark, opened, where, {}, alias):
+        change_by_expression(spark, opened, where, None, alias, job)
+    else:
+        _change_by_files(spark, opened, row_requests.delete(where), job)
 
 
 def update(
@@ -241,8 +252,11 @@ def update(
         UnsupportedError: A new value is for a column that is a struct, list or map.
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
-    job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.update_change(where, values), job)
+    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    if needs_spark(spark, opened, where, values, alias):
+        change_by_expression(spark, opened, where, values, alias, job)
+    else:
+        _change_by_files(spark, opened, row_requests.update_change(where, values), job)
 
 
 def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:

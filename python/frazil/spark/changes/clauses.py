@@ -27,12 +27,14 @@ class Clause:
         condition: A condition that they must fulfil; None takes all.
         action: What becomes of them.
         values: The new values by column of the table; None for all columns of the source, by name.
+        of_source: Whether names without a qualifier in the condition mean columns of the source.
     """
 
     kind: Kind
     condition: Expression | None
     action: Literal["update", "delete", "insert"]
     values: Mapping[str, Expression] | None = None
+    of_source: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,39 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 
 from frazil import arguments
 from frazil.exceptions import InvalidInputError
 from frazil.spark.changes.clauses import Clause, Clauses, Expression, Kind
+from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
 from frazil.spark.columns import is_column
-from frazil.spark.jobs.job import Job
-from frazil.table import Table
 
 __all__ = ["MergeInto", "MergeTarget", "WhenMatched", "WhenNotMatched", "WhenNotMatchedBySource"]
-
-
-@dataclass(frozen=True)
-class MergeTarget:
-    """What is merged, and how rows match.
-
-    Attributes:
-        df: The source.
-        table: The table at its newest version.
-        on: A condition over both sides, or the columns of the key, or None for the table's identifier fields.
-        source: The name of the source in expressions.
-        target: The name of the table in expressions.
-        null_safe: Whether null matches null in the columns of the key.
-        job: The branch, the name and the properties of the commit.
-    """
-
-    df: DataFrame
-    table: Table
-    on: Expression | tuple[str, ...] | None
-    source: str
-    target: str
-    null_safe: bool
-    job: Job
 
 
 @dataclass(frozen=True)
@@ -103,9 +79,7 @@ class MergeInto:
         """
         clauses = Clauses(self._clauses)
         clauses.check()
-        from frazil.exceptions import UnsupportedError
-
-        raise UnsupportedError("not built yet")
+        merge_by_clauses(self._what, clauses)
 
     def _with(self, kind: Kind, condition: Expression | None, action: str, values: object = None) -> MergeInto:
         clause = Clause(kind, condition, action, None if values is None else _values(values))  # type: ignore[arg-type]
