@@ -79,11 +79,9 @@ class Assigner:
         Raises:
             InvalidInputError: The policy does not allow it.
         """
-        try:
-            want = spark_type(field)
-        except KeyError:  # Spark has no such type, so the core decides
-            return None
-        name = name or field.name
+        want, name = spark_type(field), name or field.name
+        if isinstance(want, st.NullType) or (isinstance(want, st.StructType) and not field.type.startswith("struct<")):
+            return None  # Spark has no such type, so the core decides
         if isinstance(want, st.StructType) and isinstance(have, st.StructType):
             return self._struct(value, have, field, name)
         if isinstance(want, st.ArrayType) and isinstance(have, st.ArrayType):
