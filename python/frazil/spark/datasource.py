@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -48,6 +47,7 @@ from frazil.spark.streams.reader import STREAM_OPTIONS, check_versions, stream_r
 from frazil.spark.streams.writer import stream_writer
 from frazil.spark.types import spark_schema
 from frazil.spark.workers.between_tasks import lighten_next_task
+from frazil.spark.workers.registered import registered
 from frazil.spark.writing.arriving import Arriving
 from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of
 from frazil.spark.writing.writer import ArrivingWriter, FrazilWriter
@@ -70,13 +70,8 @@ def register(spark: SparkSession) -> None:
     locations or by PyIceberg's configuration.
     """
     catalogs = session_catalogs(spark)
-    try:
-        by_case = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-        spark.dataSource.register(_of_session(catalogs, by_case) if catalogs or by_case else FrazilDataSource)
-    except AnalysisException as error:
-        # In the session of a stream's batch, PySpark 4.0 has found the format by itself.
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+    by_case = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    registered(spark, _of_session(catalogs, by_case) if catalogs or by_case else FrazilDataSource)
 
 
 class FrazilDataSource(DataSource):

@@ -16,9 +16,9 @@ from pyspark.sql import types as st
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Schema
 from frazil.spark.types import arrow_type
-from frazil.spark.writing.store_assignment import found_name
+from frazil.spark.writing.store_assignment import check_names, found_name
 
-__all__ = ["Arriving", "check_names"]
+__all__ = ["Arriving"]
 
 
 @dataclass(frozen=True)
@@ -71,31 +71,6 @@ def _spark_arrow_type(table: Schema, name: str) -> pa.DataType | None:
         return arrow_type(field)
     except KeyError:
         return None
-
-
-def check_names(rows: st.StructType, prefix: str = "") -> None:
-    """Refuses two columns of one name, at any depth. Spark's Arrow batches give them other names.
-
-    Raises:
-        InvalidInputError: There are two.
-    """
-    names = [field.name for field in rows.fields]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidInputError(
-            "the data has two columns of one name", {"column": prefix + twice}, "Rename or drop one of them"
-        )
-    for field in rows.fields:
-        _check_inner(field.dataType, f"{prefix}{field.name}.")
-
-
-def _check_inner(type_: st.DataType, prefix: str) -> None:
-    if isinstance(type_, st.StructType):
-        check_names(type_, prefix)
-    elif isinstance(type_, st.ArrayType):
-        _check_inner(type_.elementType, f"{prefix}element.")
-    elif isinstance(type_, st.MapType):
-        _check_inner(type_.keyType, f"{prefix}key.")
-        _check_inner(type_.valueType, f"{prefix}value.")
 
 
 def _narrower(have: st.DataType, want: pa.DataType | None) -> pa.DataType | None:
