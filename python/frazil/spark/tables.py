@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,12 +13,11 @@ from frazil.catalog import Catalog, catalog_of
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError
 from frazil.expr import Term
 from frazil.spark.catalogs import session_catalogs, table_of
-from frazil.spark.datasource import register
-from frazil.spark.jobs.target import handle_of
+from frazil.spark.read import read
 from frazil.spark.write import append, overwrite
 from frazil.table import Table
 
-__all__ = ["save_as_table", "view"]
+__all__ = ["known_views", "save_as_table", "view"]
 
 _MODES = ("error", "append", "overwrite", "ignore")
 
@@ -96,20 +96,38 @@ def _drop(catalog: Catalog, name: str) -> None:
         return
 
 
-def view(spark: SparkSession, name: str, table: Table | str | os.PathLike[str]) -> DataFrame:
-    """Makes a temporary view that always shows a table's newest rows. Returns its DataFrame.
+_VIEWS: WeakKeyDictionary[SparkSession, dict[str, Table | str]] = WeakKeyDictionary()
 
-    Each query reads the newest version of the branch `main`. The columns stay those of now: call `view` again after
-    the schema was changed. Spark passes neither columns nor filters to such a view, so `frazil.spark.sql` with
-    `tables=` is faster.
+
+def view(spark: SparkSession, name: str, table: Table | str | os.PathLike[str]) -> DataFrame:
+    """Makes a temporary view of a table. Returns its DataFrame.
+
+    Spark plans a view once, so its own queries see the table as it was at this call. `REFRESH TABLE` does not change
+    that: call `view` again. `frazil.spark.sql` plans the view for each query, so it sees the newest version, and reads
+    only what the query needs.
 
     Args:
         spark: The session, classic or Connect.
         name: The view's name. A view of this name is replaced.
-        table: A table, its location, or its name (`catalog.namespace.table`).
+        table: A table, its location, or its name (`catalog.namespace.table`). For `frazil.spark.sql`, a table object
+            means its newest version, too.
     """
     opened = table_of(spark, table)
-    register(spark)
-    rows = spark.read.format("frazil").options(**handle_of(opened)).load(opened.location)
+    rows = read(spark, opened)
     rows.createOrReplaceTempView(name)
+    _VIEWS.setdefault(spark, {})[name.lower()] = opened if isinstance(table, Table) else os.fspath(table)
     return rows
+
+
+def known_views(spark: SparkSession) -> dict[str, Table]:
+    """The newest versions of the tables that have a temporary view in a session, by the view's name in lower case.
+
+    A view that was dropped or replaced by Spark's own means is left out, if Spark says so.
+    """
+    known = _VIEWS.get(spark, {})
+    there = {found.name.lower() for found in spark.catalog.listTables() if found.isTemporary} if known else set()
+    return {
+        name: Table(table._core).refresh() if isinstance(table, Table) else table_of(spark, table)
+        for name, table in known.items()
+        if name in there
+    }
