@@ -26,9 +26,9 @@ from frazil.spark import functions
 from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning.executors import plan, read_tasks
-from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, update, upsert
+from frazil.spark.sql.entry import sql
 from frazil.spark.streaming import write_stream
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions

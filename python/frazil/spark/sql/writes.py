@@ -1,0 +1,159 @@
+"""INSERT and TRUNCATE."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from frazil.exceptions import InvalidInputError
+from frazil.spark.sql import nodes
+from frazil.spark.sql.assignment import assigned
+from frazil.spark.sql.predicates import equal_to, predicate_of
+from frazil.spark.sql.queries import run, spliced
+from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.values import values_of
+from frazil.spark.write import append, overwrite, overwrite_partitions
+from frazil.table import Table
+
+__all__ = ["assign_rows", "insert", "truncate", "wap_branch"]
+
+_PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
+    """INSERT INTO and INSERT OVERWRITE."""
+    target = session.target(node.target)
+    if target is None:
+        return spliced(session, statement, node.query)
+    rows = run(session, node.query)
+    table = target.table
+    if node.evolve or merges_schema(session, table):
+        rows = evolved(session, table, rows, node)
+    rows = assign_rows(session, table, rows, node)
+    branch = target.branch or wap_branch(session, table)
+    properties = wap_properties(session, table)
+    if node.replace_where is not None:
+        where = predicate_of(session, node.replace_where, table.schema)
+        if where is None and node.replace_where.strip().lower() != "true":
+            raise InvalidInputError(
+                f"REPLACE WHERE {node.replace_where} can't be said as a filter",
+                hint="Compare columns with constants, or DELETE the rows and INSERT the new ones",
+            )
+        overwrite(rows, table, where, branch=branch, snapshot_properties=properties)
+    elif not node.overwrite:
+        append(rows, table, branch=branch, snapshot_properties=properties)
+    elif (session.spark.conf.get(_PARTITION_MODE, "static") or "").lower() == "dynamic":
+        overwrite_partitions(rows, table, branch=branch, snapshot_properties=properties)
+    else:
+        static = {column: text for column, text in node.partition if text is not None}
+        replaced = equal_to(session, table.schema, named(table, static)) if static else None
+        overwrite(rows, table, replaced, branch=branch, snapshot_properties=properties)
+    return session.nothing()
+
+
+def truncate(session: Session, node: nodes.Truncate, statement: str) -> DataFrame:
+    """TRUNCATE TABLE: removes all rows, or those of partitions."""
+    target = session.target(node.target)
+    if target is None:
+        return session.spark.sql(statement)
+    where = None
+    if node.partition:
+        where = equal_to(session, target.table.schema, named(target.table, constant(node.partition)))
+    target.table.delete("true" if where is None else where, branch=target.branch)
+    return session.nothing()
+
+
+def constant(partition: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
+    """The columns of a PARTITION clause, which must have values here."""
+    missing = [column for column, text in partition if text is None]
+    if missing:
+        raise InvalidInputError(f"PARTITION: column '{missing[0]}' needs a value")
+    return {column: text for column, text in partition if text is not None}
+
+
+def named(table: Table, values: dict[str, str]) -> dict[str, str]:
+    """The values by the table's own names of the columns."""
+    known = {name.lower(): name for name in table.schema.names}
+    return {known.get(column.lower(), column): text for column, text in values.items()}
+
+
+def assign_rows(session: Session, table: Table, rows: DataFrame, node: nodes.Insert) -> DataFrame:
+    """The rows with the table's names and types."""
+    static = named(table, {column: text for column, text in node.partition if text is not None})
+    if node.by_name:
+        columns: list[str] = []
+    else:
+        columns = list(node.columns) or [name for name in table.schema.names if name not in static]
+        if not node.columns and len(rows.columns) < len(columns):
+            columns = _with_defaults(table, columns, len(rows.columns))
+    if static:
+        values = values_of(session, [(text, None) for text in static.values()])
+        rows = _with_static(rows, dict(zip(static, values, strict=True)))
+        columns += list(static) if not node.by_name else []
+    policy = session.spark.conf.get("spark.sql.storeAssignmentPolicy", "ANSI") or "ANSI"
+    sensitive = (session.spark.conf.get("spark.sql.caseSensitive", "false") or "").lower() == "true"
+    return assigned(rows, table.schema, columns, node.by_name, policy, sensitive)
+
+
+def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
+    for name, value in values.items():
+        rows = rows.select("*", f.lit(value).alias(name))
+    return rows
+
+
+def _with_defaults(table: Table, columns: list[str], given: int) -> list[str]:
+    """The first columns, if all others may be left out."""
+    required = {field.name for field in table.schema.fields if field.required}
+    return columns if required.intersection(columns[given:]) else columns
+
+
+# ---------------------------------------------------------------- schemas that grow
+
+
+def merges_schema(session: Session, table: Table) -> bool:
+    """Whether settings and the table let columns be added by an INSERT."""
+    if table.format == "paimon":
+        return (session.spark.conf.get("spark.paimon.write.merge-schema", "false") or "").lower() == "true"
+    accepts = table.properties.get("write.spark.accept-any-schema", "false").lower() == "true"
+    return accepts and (session.spark.conf.get("spark.sql.iceberg.merge-schema", "false") or "").lower() == "true"
+
+
+def evolved(session: Session, table: Table, rows: DataFrame, node: nodes.Insert) -> DataFrame:
+    """The rows, after the table got the columns that only they have."""
+    if not node.by_name:
+        return rows
+    from frazil.spark.sql.types import frazil_schema
+
+    known = {name.lower() for name in table.schema.names}
+    added = [field for field in rows.schema if field.name.lower() not in known]
+    if added:
+        from pyspark.sql.types import StructType
+
+        with table.update_schema() as update:
+            update.union_by_name(frazil_schema(StructType(added)))
+    return rows
+
+
+# ---------------------------------------------------------------- write-audit-publish
+
+
+def wap_branch(session: Session, table: Table) -> str | None:
+    """The branch that `spark.wap.branch` names, for tables that stage their changes."""
+    if table.properties.get("write.wap.enabled", "false").lower() != "true":
+        return None
+    return session.spark.conf.get("spark.wap.branch", None)
+
+
+def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
+    """The property of the summary that makes a commit staged: `spark.wap.id`."""
+    if table.properties.get("write.wap.enabled", "false").lower() != "true":
+        return None
+    found = session.spark.conf.get("spark.wap.id", None)
+    return {"wap.id": found} if found else None
+
+
+def target_branch(session: Session, target: Target) -> str | None:
+    """The branch that a statement changes."""
+    return target.branch or wap_branch(session, target.table)
+
+
