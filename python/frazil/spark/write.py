@@ -35,6 +35,7 @@ def append(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
+    merge_schema: bool = False,
 ) -> None:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
 
@@ -54,6 +55,7 @@ def append(
         engine: Who writes the files. `auto`: Spark's own Parquet writer if its files are like those of Iceberg's
             writers, otherwise Frazil's writer on the executors. `native`: Spark's writer, or an error. `arrow`:
             Frazil's writer. `explain_write` says which one. So does the summary's property `frazil.write-engine`.
+        merge_schema: Add columns that only the DataFrame has to the table, and widen types, in the same commit.
 
     Raises:
         InvalidInputError: An argument is wrong, or a column does not exist in the table or has another type. Errors
@@ -74,6 +76,8 @@ def overwrite(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
+    merge_schema: bool = False,
+    overwrite_schema: bool = False,
 ) -> None:
     """Replaces rows of a table by a DataFrame's rows in one commit, as `Table.overwrite` does.
 
@@ -89,6 +93,8 @@ def overwrite(
         job_id: As for `append`.
         distribution: As for `append`.
         engine: As for `append`.
+        merge_schema: As for `append`.
+        overwrite_schema: Give the table the DataFrame's columns, in the same commit. Needs `where=None`.
 
     Raises:
         InvalidInputError: As for `append`, or the filter does not fit.
@@ -105,6 +111,7 @@ def overwrite_partitions(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
+    merge_schema: bool = False,
 ) -> None:
     """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
 
@@ -116,6 +123,7 @@ def overwrite_partitions(
         job_id: As for `append`.
         distribution: As for `append`.
         engine: As for `append`.
+        merge_schema: As for `append`.
 
     Raises:
         InvalidInputError: As for `append`.
