@@ -114,7 +114,7 @@ def can_assign(given: st.DataType, wanted: st.DataType) -> bool:
 
 
 def _is_wider(given: st.DataType, wanted: st.DataType) -> bool:
-    order = [st.ByteType, st.ShortType, st.IntegerType, st.LongType]
+    order: list[type[st.DataType]] = [st.ByteType, st.ShortType, st.IntegerType, st.LongType]
     if type(given) in order and type(wanted) in order:
         return order.index(type(given)) <= order.index(type(wanted))
     return isinstance(given, (st.NullType, st.FloatType)) and isinstance(wanted, (st.FloatType, st.DoubleType))

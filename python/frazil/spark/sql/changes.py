@@ -142,9 +142,7 @@ def _without(name: Name, alias: str, target: Name) -> Name:
 
 
 @contextmanager
-def _expressions(
-    session: Session, texts: list[str], target: Name, alias: str, ctes: str
-) -> Iterator[list[str]]:
+def _expressions(session: Session, texts: list[str], target: Name, alias: str, ctes: str) -> Iterator[list[str]]:
     """Expressions whose subqueries Spark can run: tables of Frazil's in them are temporary views meanwhile."""
     made: list[str] = []
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from frazil.spark.sql import nodes
 from frazil.spark.sql.tokens import Cursor, Name
 
-__all__ = ["comma_texts", "column", "columns", "equalities", "if_exists", "if_not_exists", "names", "pairs", "position"]
+__all__ = ["column", "columns", "comma_texts", "equalities", "if_exists", "if_not_exists", "names", "pairs", "position"]
 
 _AFTER_TYPE = ("NOT NULL", "NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", "COLLATE")
 

@@ -436,4 +436,3 @@ _ACTIONS: dict[str, Callable[[Cursor], _Found]] = {
     "WRITE": _write,
     "RECOVER": _recover,
 }
-

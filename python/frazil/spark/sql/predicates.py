@@ -56,7 +56,9 @@ def equal_to(session: Session, schema: Schema, values: dict[str, str]) -> Predic
     """The filter that columns have these values: the texts of expressions."""
     fields = {name: schema.field(name) for name in values}
     found = values_of(session, [(text, _spark_name(fields[name])) for name, text in values.items()])
-    parts = [col(name).is_null() if value is None else col(name) == value for name, value in zip(values, found, strict=True)]
+    parts = [
+        col(name).is_null() if value is None else col(name) == value for name, value in zip(values, found, strict=True)
+    ]
     return reduce(lambda a, b: a & b, parts)
 
 
@@ -96,7 +98,8 @@ class _Reader:
         if kind == "Column":
             term, field = self._column(node)
             if field.type == "boolean":
-                return term == True  # noqa: E712
+                found: Predicate = term == True  # noqa: E712
+                return found
         raise _UnsaidError
 
     def _comparison(self, node: Any, kind: str) -> Predicate:

@@ -93,7 +93,7 @@ def _names_catalog(session: Session, query: str) -> bool:
     names = {*session.catalogs, "iceberg", "paimon", "frazil"}
     given = {name.lower() for name in session.tables}
     return any(
-        token.kind in ("word", "quoted") and (token.text in names or token.text.lower() in given or "$" in token.text)
+        (token.kind in ("word", "quoted") and (token.text in names or token.text.lower() in given or "$" in token.text))
         or token.text.lower().startswith("paimon_incremental")
         for token in tokens_of(query)
     )

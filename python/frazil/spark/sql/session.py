@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -18,6 +19,7 @@ from frazil.scan import Scan
 from frazil.spark.catalogs import table_of
 from frazil.spark.sql.known_catalogs import KnownCatalog, known_catalogs
 from frazil.spark.sql.tokens import Name, shown
+from frazil.spark.types import sent_schema
 from frazil.table import Table, open_table
 
 __all__ = ["CURRENT", "Given", "Place", "Session", "Target", "branch_of", "dotted", "renamed"]
@@ -196,7 +198,7 @@ class Session:
         place = self.place(name)
         if place is None:
             return None
-        base, branch = branch_of(place)
+        base, branch = branch_of(place, self.current)
         try:
             return Target(base, self.open(base), branch)
         except NotFoundError:
@@ -214,18 +216,27 @@ class Session:
 
     def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
         """Rows as a result."""
-        return self.spark.createDataFrame([tuple(row) for row in rows], columns)
+        struct = StructType.fromDDL(columns)
+        values = list(zip(*rows, strict=True)) or [()] * len(struct)
+        fields = sent_schema(struct)
+        arrays = [pa.array(column, field.type) for column, field in zip(values, fields, strict=True)]
+        return self.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields), struct)
 
 
-def branch_of(place: Place) -> tuple[Place, str | None]:
+def branch_of(place: Place, current: Name) -> tuple[Place, str | None]:
     """The place without the branch that its name ends with, and the branch."""
     last = place.parts[-1]
     if "$branch_" in last:
         table, _, branch = last.partition("$branch_")
-        return Place(place.known, (*place.parts[:-1], table), place.given), branch
+        return replace(place, parts=(*place.parts[:-1], table)), branch
     fewest = 1 if place.given is not None else 2
-    if last.lower().startswith("branch_") and len(place.parts) > fewest:
-        return Place(place.known, place.parts[:-1], place.given), last[len("branch_") :]
+    if not last.lower().startswith("branch_") or len(place.parts) < 2:
+        return place, None
+    branch = last[len("branch_") :]
+    if len(place.parts) > fewest:
+        return replace(place, parts=place.parts[:-1]), branch
+    if place.known is not None and current[:1] == (place.known.name,):
+        return replace(place, parts=(*current[1:], place.parts[0])), branch
     return place, None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan
@@ -20,23 +21,58 @@ from frazil.spark.sql.tokens import Name, shown
 from frazil.spark.sql.values import value_of
 from frazil.table import Table
 
-__all__ = ["METADATA", "RunView", "Source", "function_source", "metadata_rows", "source_of"]
+__all__ = [
+    "METADATA",
+    "RunView",
+    "Source",
+    "function_source",
+    "metadata_rows",
+    "source_of",
+]
 
 Source = Scan | DataFrame
 RunView = Callable[[Session, str], DataFrame]
 """Runs the query of a view."""
 
-METADATA = (
-    "snapshots history refs metadata_log_entries manifests all_manifests entries all_entries files data_files "
-    "delete_files all_files all_data_files all_delete_files partitions position_deletes schemas options tags branches "
-    "consumers buckets table_indexes"
-).split()
+METADATA = [
+    "snapshots",
+    "history",
+    "refs",
+    "metadata_log_entries",
+    "manifests",
+    "all_manifests",
+    "entries",
+    "all_entries",
+    "files",
+    "data_files",
+    "delete_files",
+    "all_files",
+    "all_data_files",
+    "all_delete_files",
+    "partitions",
+    "position_deletes",
+    "schemas",
+    "options",
+    "tags",
+    "branches",
+    "consumers",
+    "buckets",
+    "table_indexes",
+]
 """Metadata tables by the names of `table.inspect`."""
 
 # Metadata tables of one version.
-_OF_VERSION = (
-    "manifests entries files data_files delete_files partitions position_deletes buckets table_indexes".split()
-)
+_OF_VERSION = [
+    "manifests",
+    "entries",
+    "files",
+    "data_files",
+    "delete_files",
+    "partitions",
+    "position_deletes",
+    "buckets",
+    "table_indexes",
+]
 _SELECTOR = re.compile(r"(branch_|tag_|snapshot_id_|at_timestamp_)(.+)", re.IGNORECASE | re.DOTALL)
 _ROW_KINDS = "rowkind"
 
@@ -66,7 +102,7 @@ def _other(
     session: Session, place: Place, reference: Reference, run_view: RunView, missing: NotFoundError
 ) -> Source | None:
     """A part of the table that a name without its end names, or a view."""
-    for base, rest in _shorter(place):
+    for base, rest in _shorter(session, place):
         try:
             table = session.open(base)
         except (NotFoundError, InvalidInputError):
@@ -80,7 +116,7 @@ def _other(
     raise missing
 
 
-def _shorter(place: Place) -> list[tuple[Place, Name]]:
+def _shorter(session: Session, place: Place) -> list[tuple[Place, Name]]:
     """The name without its last part, and without what follows `$` in it."""
     found: list[tuple[Place, Name]] = []
     last = place.parts[-1]
@@ -89,6 +125,9 @@ def _shorter(place: Place) -> list[tuple[Place, Name]]:
         found.append((replace(place, parts=(*place.parts[:-1], table)), tuple(rest)))
     if len(place.parts) > 2:
         found.append((replace(place, parts=place.parts[:-1]), (last,)))
+    current = session.current
+    if len(place.parts) == 2 and place.known is not None and current[:1] == (place.known.name,):
+        found.append((replace(place, parts=(*current[1:], place.parts[0])), (last,)))
     if len(place.parts) > 3 and _SELECTOR.fullmatch(place.parts[-2]):
         found.append((replace(place, parts=place.parts[:-2]), place.parts[-2:]))
     return found
@@ -174,7 +213,7 @@ def _parts_hint() -> str:
 
 def _metadata(session: Session, table: Table, name: str, at: Any) -> Source:
     if name == "changes":
-        return table.changes(at=at)
+        return change_rows(session, table.changes(at=at))
     if name in ("audit_log", "ro"):
         return _by_rows(session, table, name, at)
     if name not in METADATA:
@@ -189,13 +228,22 @@ def _metadata(session: Session, table: Table, name: str, at: Any) -> Source:
 def _by_rows(session: Session, table: Table, name: str, at: Any) -> Source:
     """Tables that show the rows in another way. Without keys, rows are never changed."""
     if table.schema._core.identifier_field_ids:
-        remedy = {"audit_log": "table.changes(since=…) gives the changes", "ro": "options={'scan.mode': 'compacted-full'}"}
+        remedy = {
+            "audit_log": "table.changes(since=…) gives the changes",
+            "ro": "options={'scan.mode': 'compacted-full'}",
+        }
         raise UnsupportedError(f"'${name}' of a table with a primary key can't be read", hint=remedy[name])
     scan = table.scan(at=at)
     if name == "ro":
         return scan
     rows = scan.to_spark(session.spark, session.planning, session.engine)
     return rows.selectExpr(f"'+I' as {_ROW_KINDS}", "*")
+
+
+def change_rows(session: Session, changes: Scan) -> DataFrame:
+    """The rows of a change log. The connector writes the kinds of changes in capitals."""
+    rows = changes.to_spark(session.spark, session.planning, session.engine)
+    return rows.withColumn("_change_type", f.upper("_change_type"))
 
 
 def metadata_rows(session: Session, rows: pa.Table) -> DataFrame:

@@ -10,7 +10,6 @@ from pyspark.sql import types as st
 
 from frazil.exceptions import UnsupportedError
 from frazil.schema import Schema
-from frazil.spark.columns import quoted
 from frazil.spark.sql.nodes import Column
 
 __all__ = ["frazil_schema", "struct_of", "type_text"]
@@ -39,9 +38,9 @@ def struct_of(columns: Sequence[Column]) -> st.StructType:
     """The columns in Spark's types."""
     fields = []
     for column in columns:
-        (parsed,) = st.StructType.fromDDL(f"{quoted(column.path[-1])} {column.type}")
+        parsed = _parsed(column.type)
         metadata = {"comment": column.comment} if column.comment else None
-        fields.append(st.StructField(column.path[-1], parsed.dataType, not column.required, metadata))
+        fields.append(st.StructField(column.path[-1], parsed, not column.required, metadata))
     return st.StructType(fields)
 
 
@@ -52,8 +51,13 @@ def frazil_schema(struct: st.StructType) -> Schema:
 
 def type_text(type_: str) -> str:
     """A type of Spark's SQL as `UpdateSchema` takes it."""
-    (parsed,) = st.StructType.fromDDL(f"c {type_}")
-    return _text(parsed.dataType)
+    return _text(_parsed(type_))
+
+
+def _parsed(type_: str) -> st.DataType:
+    struct = st.StructType.fromDDL(f"c {type_}")
+    found: st.DataType = struct.fields[0].dataType  # type: ignore[attr-defined]
+    return found
 
 
 def _text(type_: st.DataType) -> str:

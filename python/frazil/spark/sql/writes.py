@@ -84,8 +84,6 @@ def assign_rows(session: Session, table: Table, rows: DataFrame, node: nodes.Ins
         columns: list[str] = []
     else:
         columns = list(node.columns) or [name for name in table.schema.names if name not in static]
-        if not node.columns and len(rows.columns) < len(columns):
-            columns = _with_defaults(table, columns, len(rows.columns))
     if static:
         values = values_of(session, [(text, None) for text in static.values()])
         rows = _with_static(rows, dict(zip(static, values, strict=True)))
@@ -99,12 +97,6 @@ def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
     for name, value in values.items():
         rows = rows.select("*", f.lit(value).alias(name))
     return rows
-
-
-def _with_defaults(table: Table, columns: list[str], given: int) -> list[str]:
-    """The first columns, if all others may be left out."""
-    required = {field.name for field in table.schema.fields if field.required}
-    return columns if required.intersection(columns[given:]) else columns
 
 
 # ---------------------------------------------------------------- schemas that grow
@@ -155,5 +147,3 @@ def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
 def target_branch(session: Session, target: Target) -> str | None:
     """The branch that a statement changes."""
     return target.branch or wap_branch(session, target.table)
-
-

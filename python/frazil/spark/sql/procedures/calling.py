@@ -50,9 +50,7 @@ def call(session: Session, node: nodes.Call, statement: str) -> DataFrame:
     return session.rows(procedure.columns, procedure.run(given))
 
 
-def _values(
-    session: Session, procedure: Procedure, name: str, arguments: tuple[nodes.Argument, ...]
-) -> dict[str, Any]:
+def _values(session: Session, procedure: Procedure, name: str, arguments: tuple[nodes.Argument, ...]) -> dict[str, Any]:
     """The arguments by the names of their parameters."""
     parameters = {parameter.name.lower(): parameter for parameter in procedure.parameters}
     chosen: dict[str, tuple[str, str]] = {}

@@ -215,7 +215,6 @@ def _compact_database(given: Given) -> Rows:
     return [(True,)]
 
 
-
 def _refused(remedy: str) -> Procedure:
     return Procedure((), _RESULT, None, remedy)
 
@@ -329,10 +328,23 @@ PROCEDURES = {
     "migrate_database": _refused("CREATE TABLE … AS SELECT copies the rows of each table"),
     "repair": _refused("A file-system catalog needs no repair"),
 }
-for _name in (
-    "alter_function alter_view_dialect clear_consumers compact_chain_table create_function create_global_index "
-    "drop_function drop_global_index mark_partition_done materialize_deletion_vectors reassign_row_id "
-    "remove_unexisting_files repair_earliest_snapshot reset_consumer rewrite_file_index trigger_tag_automatic_creation"
-).split():
+for _name in [
+    "alter_function",
+    "alter_view_dialect",
+    "clear_consumers",
+    "compact_chain_table",
+    "create_function",
+    "create_global_index",
+    "drop_function",
+    "drop_global_index",
+    "mark_partition_done",
+    "materialize_deletion_vectors",
+    "reassign_row_id",
+    "remove_unexisting_files",
+    "repair_earliest_snapshot",
+    "reset_consumer",
+    "rewrite_file_index",
+    "trigger_tag_automatic_creation",
+]:
     PROCEDURES[_name] = _refused(_OF_JAVA)
 """These procedures by name."""

@@ -132,16 +132,26 @@ def _rules(options: Mapping[str, str], known: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-_REWRITE = (
-    "target-file-size-bytes min-file-size-bytes max-file-size-bytes min-input-files max-file-group-size-bytes "
-    "rewrite-all"
-).split()
+_REWRITE = [
+    "target-file-size-bytes",
+    "min-file-size-bytes",
+    "max-file-size-bytes",
+    "min-input-files",
+    "max-file-group-size-bytes",
+    "rewrite-all",
+]
 _REWRITE_DATA = [
     *_REWRITE,
-    *(
-        "delete-file-threshold delete-ratio-threshold remove-dangling-deletes partial-progress.max-commits "
-        "partial-progress.max-failed-commits output-spec-id max-output-size var-length-contribution"
-    ).split(),
+    *[
+        "delete-file-threshold",
+        "delete-ratio-threshold",
+        "remove-dangling-deletes",
+        "partial-progress.max-commits",
+        "partial-progress.max-failed-commits",
+        "output-spec-id",
+        "max-output-size",
+        "var-length-contribution",
+    ],
 ]
 
 

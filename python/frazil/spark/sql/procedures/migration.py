@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark.columns import quoted
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure
+from frazil.spark.sql.sources import change_rows
 from frazil.spark.sql.tokens import Cursor
 from frazil.spark.sql.types import frazil_schema
 from frazil.table import Table
@@ -101,7 +102,7 @@ def _create_changelog_view(given: Given) -> Rows:
             raise InvalidInputError("compute_updates needs identifier_columns", hint="Name the columns of a key")
     since = _version(options, "start-snapshot-id", "start-timestamp")
     at = _version(options, "end-snapshot-id", "end-timestamp")
-    rows = table.changes(since=since, at=at).to_spark(given.session.spark)
+    rows = change_rows(given.session, table.changes(since=since, at=at))
     if computes:
         rows = _with_updates(rows, keys)
     if given["net_changes"]:

@@ -50,7 +50,8 @@ class Given:
         while cursor.accept_sign("$"):
             name = (*name[:-1], f"{name[-1]}${cursor.part()}")
         cursor.expect_end()
-        if self.catalog is None or name[0] == self.catalog or self.session.place(name[:1]) is not None and len(name) == 1:
+        given = len(name) == 1 and self.session.place(name) is not None
+        if self.catalog is None or name[0] == self.catalog or given:
             return name
         if len(name) == 1:
             current = self.session.current
