@@ -20,6 +20,7 @@ from frazil.spark.types import sent_schema
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
 from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, write_job_folder, write_lane
+from frazil.spark.writing.store_assignment import conformed
 from frazil.spark.writing.writer import FrazilWriter, Written, commit_once
 from frazil.table import Table
 
@@ -146,7 +147,8 @@ def _job(
 
 def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
     """Who would write a DataFrame's rows into a table, and why. Print it. The arguments are those of `append`."""
-    return write_lane(df, writable(df.sparkSession, table), engine)
+    opened = writable(df.sparkSession, table)
+    return write_lane(conformed(df, opened), opened, engine)
 
 
 def _write(
@@ -158,6 +160,7 @@ def _write(
         return
     # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
+    df = conformed(df, opened)
     lane = write_lane(df, opened, engine)
     if lane.engine == "arrow":
         _check_columns(df, opened, job)

@@ -23,7 +23,7 @@ from frazil.spark.columns import quoted
 from frazil.spark.types import spark_type
 from frazil.table import Table
 
-__all__ = ["RAISED", "Assigner", "conformed", "found_name", "same_name"]
+__all__ = ["RAISED", "Assigner", "check_names", "conformed", "found_name", "same_name"]
 
 RAISED = "frazil: "
 """The beginning of errors that Spark's `raise_error` raises for values that do not fit."""
@@ -79,11 +79,9 @@ class Assigner:
         Raises:
             InvalidInputError: The policy does not allow it.
         """
-        try:
-            want = spark_type(field)
-        except KeyError:  # Spark has no such type, so the core decides
-            return None
-        name = name or field.name
+        want, name = spark_type(field), name or field.name
+        if isinstance(want, st.NullType) or (isinstance(want, st.StructType) and not field.type.startswith("struct<")):
+            return None  # Spark has no such type, so the core decides
         if isinstance(want, st.StructType) and isinstance(have, st.StructType):
             return self._struct(value, have, field, name)
         if isinstance(want, st.ArrayType) and isinstance(have, st.ArrayType):
@@ -182,17 +180,41 @@ def _is_wider(have: st.DataType, want: st.DataType) -> bool:
     return isinstance(have, st.DateType) and isinstance(want, (st.TimestampType, st.TimestampNTZType))
 
 
+def check_names(rows: st.StructType, prefix: str = "") -> None:
+    """Refuses two columns of one name, at any depth. Spark's Arrow batches give them other names.
+
+    Raises:
+        InvalidInputError: There are two.
+    """
+    names = [field.name for field in rows.fields]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidInputError(
+            "the data has two columns of one name", {"column": prefix + twice}, "Rename or drop one of them"
+        )
+    for field in rows.fields:
+        _check_inner(field.dataType, f"{prefix}{field.name}.")
+
+
+def _check_inner(type_: st.DataType, prefix: str) -> None:
+    if isinstance(type_, st.StructType):
+        check_names(type_, prefix)
+    elif isinstance(type_, st.ArrayType):
+        _check_inner(type_.elementType, f"{prefix}element.")
+    elif isinstance(type_, st.MapType):
+        _check_inner(type_.keyType, f"{prefix}key.")
+        _check_inner(type_.valueType, f"{prefix}value.")
+
+
 def conformed(df: DataFrame, table: Table, fields: Sequence[Field] | None = None) -> DataFrame:
     """A DataFrame with the names and types of a table's columns, as far as it has them. Other columns stay.
 
     Raises:
         InvalidInputError: A type can't be written into its column.
     """
+    check_names(df.schema)
     assigner = Assigner.of(df.sparkSession)
     known = {field.name: field for field in (table.schema.fields if fields is None else fields)}
     names, columns, changed = list(df.columns), [], False
-    if len(set(names)) < len(names):
-        return df  # the writer refuses it
     numbered = [f"frazil {i}" for i in range(len(names))]
     to_names = [found_name(name, known, assigner.key) for name in names]
     taken = [to for to in to_names if to is not None]
