@@ -92,7 +92,8 @@ class _Reader:
         if kind == "Between":
             term, field = self._column(node.this)
             low, high = self._constants([node.args["low"], node.args["high"]], field)
-            return (term >= low) & (term <= high)
+            between: Predicate = (term >= low) & (term <= high)
+            return between
         if kind in _TURNED:
             return self._comparison(node, kind)
         if kind == "Column":
@@ -131,10 +132,13 @@ class _Reader:
         type_ = _spark_name(field)
         pairs: list[tuple[str, str | None]] = []
         for text in texts:
-            pairs += [(text, type_), (f"CAST(({text}) AS {type_}) <=> ({text})", "boolean")]
+            # Spark casts a column of strings to the type of the other side. Frazil does not.
+            same = f"CAST(({text}) AS {type_}) <=> ({text})"
+            same += f" AND typeof({text}) = 'string'" if type_ == "string" else ""
+            pairs += [(text, type_), (same, "boolean")]
         found = values_of(self._session, pairs)
-        values, same = found[::2], found[1::2]
-        if not all(same) or any(value is None for value in values):
+        values, equal = found[::2], found[1::2]
+        if not all(equal) or any(value is None for value in values):
             raise _UnsaidError
         return values
 

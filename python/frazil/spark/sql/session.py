@@ -216,11 +216,12 @@ class Session:
 
     def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
         """Rows as a result."""
-        struct = StructType.fromDDL(columns)
+        struct: Any = StructType.fromDDL(columns)
         values = list(zip(*rows, strict=True)) or [()] * len(struct)
         fields = sent_schema(struct)
         arrays = [pa.array(column, field.type) for column, field in zip(values, fields, strict=True)]
-        return self.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields), struct)
+        frame: DataFrame = self.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields), struct)
+        return frame
 
 
 def branch_of(place: Place, current: Name) -> tuple[Place, str | None]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as st
 
 from frazil.exceptions import InvalidInputError
+from frazil.spark.columns import quoted
 from frazil.spark.sql import nodes
-from frazil.spark.sql.assignment import assigned
 from frazil.spark.sql.predicates import equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.types import frazil_schema
 from frazil.spark.sql.values import values_of
+from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 from frazil.table import Table
 
@@ -78,19 +81,34 @@ def named(table: Table, values: dict[str, str]) -> dict[str, str]:
 
 
 def assign_rows(session: Session, table: Table, rows: DataFrame, node: nodes.Insert) -> DataFrame:
-    """The rows with the table's names and types."""
+    """The rows with the names of the table's columns. Writing them gives them the table's types."""
     static = named(table, {column: text for column, text in node.partition if text is not None})
-    if node.by_name:
-        columns: list[str] = []
-    else:
-        columns = list(node.columns) or [name for name in table.schema.names if name not in static]
+    if not node.by_name:
+        listed = list(node.columns) or [name for name in table.schema.names if name not in static]
+        rows = _by_position(rows, table, listed)
     if static:
         values = values_of(session, [(text, None) for text in static.values()])
         rows = _with_static(rows, dict(zip(static, values, strict=True)))
-        columns += list(static) if not node.by_name else []
-    policy = session.spark.conf.get("spark.sql.storeAssignmentPolicy", "ANSI") or "ANSI"
-    sensitive = (session.spark.conf.get("spark.sql.caseSensitive", "false") or "").lower() == "true"
-    return assigned(rows, table.schema, columns, node.by_name, policy, sensitive)
+    return rows
+
+
+def _by_position(rows: DataFrame, table: Table, columns: list[str]) -> DataFrame:
+    """The rows whose columns are those of the table, in order. Members of structs are taken in order, too."""
+    if len(rows.columns) != len(columns):
+        raise InvalidInputError(
+            f"the query has {len(rows.columns)} columns, and {len(columns)} are needed",
+            {"columns": ", ".join(columns), "query": ", ".join(rows.columns)},
+            "Give a column list, or INSERT INTO … BY NAME",
+        )
+    wanted = {field.name: field.dataType for field in spark_schema(table.schema)}
+    have = [field.dataType for field in rows.schema.fields]
+    numbered = rows.toDF(*(f"frazil {i}" for i in range(len(columns))))
+    chosen = []
+    for i, name in enumerate(columns):
+        column, want = f.col(quoted(f"frazil {i}")), wanted.get(name)
+        nested = isinstance(want, (st.StructType, st.ArrayType, st.MapType)) and have[i] != want
+        chosen.append((column.cast(want) if nested and want is not None else column).alias(name))
+    return numbered.select(*chosen)
 
 
 def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
@@ -114,15 +132,11 @@ def evolved(session: Session, table: Table, rows: DataFrame, node: nodes.Insert)
     """The rows, after the table got the columns that only they have."""
     if not node.by_name:
         return rows
-    from frazil.spark.sql.types import frazil_schema
-
     known = {name.lower() for name in table.schema.names}
     added = [field for field in rows.schema if field.name.lower() not in known]
     if added:
-        from pyspark.sql.types import StructType
-
         with table.update_schema() as update:
-            update.union_by_name(frazil_schema(StructType(added)))
+            update.union_by_name(frazil_schema(st.StructType(added)))
     return rows
 
 
