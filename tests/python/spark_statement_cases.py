@@ -93,6 +93,7 @@ def _order(table: Any) -> list[str]:
 S = "prod.db.sample"
 NEW = "prod.db.fresh"
 OTHERS = "CREATE TABLE prod.db.others USING iceberg AS SELECT 2L AS id, 'zwei' AS data"
+TWO_KEYS = "CREATE TABLE prod.db.two (id bigint NOT NULL, data string NOT NULL) USING iceberg"
 BRANCH = f"ALTER TABLE {S} CREATE BRANCH `audit-branch`"
 TAG = f"ALTER TABLE {S} CREATE TAG `historical-tag`"
 STRUCTS = (
@@ -372,9 +373,10 @@ DDL_CASES = [
     ),
     _ok(
         DDL,
-        f"ALTER TABLE {S} SET IDENTIFIER FIELDS id, data",
+        "ALTER TABLE prod.db.two SET IDENTIFIER FIELDS id, data",
         lambda a: len(a.table.schema._core.identifier_field_ids) == 2,
-        f"CREATE OR REPLACE TABLE {S} (id bigint NOT NULL, data string NOT NULL) USING iceberg",
+        TWO_KEYS,
+        table="db.two",
     ),
     _ok(
         DDL,
@@ -384,10 +386,11 @@ DDL_CASES = [
     ),
     _ok(
         DDL,
-        f"ALTER TABLE {S} DROP IDENTIFIER FIELDS id, data",
+        "ALTER TABLE prod.db.two DROP IDENTIFIER FIELDS id, data",
         lambda a: a.table.schema._core.identifier_field_ids == [],
-        f"CREATE OR REPLACE TABLE {S} (id bigint NOT NULL, data string NOT NULL) USING iceberg",
-        f"ALTER TABLE {S} SET IDENTIFIER FIELDS id, data",
+        TWO_KEYS,
+        "ALTER TABLE prod.db.two SET IDENTIFIER FIELDS id, data",
+        table="db.two",
     ),
     _ok(DDL, BRANCH, lambda a: a.table.refs["audit-branch"].snapshot_id == a.ids[1]),
     _ok(
