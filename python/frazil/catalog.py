@@ -828,7 +828,7 @@ def write_table(
         raise InvalidInputError(f"mode can't be {mode!r}", hint="Use 'error', 'append', 'overwrite' or 'ignore'")
     name = identifier
     if catalog is None:
-        catalog, name = _catalog_of(identifier, catalogs)
+        catalog, name = catalog_of(identifier, catalogs)
     rows = arguments.rows(data)
     try:
         return catalog.create_table(name, data=rows, **created)
@@ -861,11 +861,11 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         >>> import frazil as fz
         >>> fz.load_table("prod.db.events")  # doctest: +SKIP
     """
-    catalog, name = _catalog_of(identifier, catalogs)
+    catalog, name = catalog_of(identifier, catalogs)
     return catalog.load_table(name)
 
 
-def _catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
+def catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
     """The catalog of a full name, and the rest of the name."""
     given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
     read = configuration.configured()

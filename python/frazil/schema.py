@@ -9,6 +9,7 @@ from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.interop.spark_schemas import from_spark, is_spark_schema
 from frazil.names import answers
 
 if TYPE_CHECKING:
@@ -161,6 +162,8 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
+    if is_spark_schema(source):
+        return from_spark(source)
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
         raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
     if type(source).__module__.startswith("polars."):
@@ -176,7 +179,7 @@ def _way_to_schema(source: Any) -> str:
     if package == "pyiceberg" and hasattr(source, "as_arrow"):
         return "Give schema.as_arrow()"
     if package == "pyspark":
-        return "Give frazil.spark's types by a DataFrame: frame.toArrow().schema"
+        return "Give the schema of a DataFrame: frame.schema"
     if isinstance(source, dict):
         return "Write pyarrow.schema(source), with a pyarrow type for each name"
     if isinstance(source, (list, tuple)):

@@ -14,7 +14,9 @@ both here. `frazil.spark.read` and `frazil.spark.sql` are faster.
 Write options are `branch`, `overwrite-mode`, `job-id` and `snapshot-property.NAME`. `overwrite-mode` is `static`, which
 replaces all rows or those that `replace-where` selects, or `dynamic`, which replaces the partitions that have new rows.
 `job-id` is a name by which a repeated job is recognised. `snapshot-property.NAME` adds a property to the snapshot's
-summary. Rows are written by the tasks that have them: `frazil.spark.append` can distribute them first.
+summary. With `mergeSchema`, columns that only the rows have are added to the table. With `overwriteSchema`, an
+overwrite gives the table the columns of the rows. Rows are written by the tasks that have them:
+`frazil.spark.append` can distribute them first.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ from frazil.spark.types import spark_schema
 from frazil.spark.workers.between_tasks import lighten_next_task
 from frazil.spark.workers.registered import registered
 from frazil.spark.writing.arriving import Arriving
-from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of
+from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of, schema_mode
+from frazil.spark.writing.schema_changes import EvolvingWriter, SchemaChange, comes_with_rows
 from frazil.spark.writing.writer import ArrivingWriter, FrazilWriter
 from frazil.table import Table, open_table
 
@@ -71,7 +74,8 @@ def register(spark: SparkSession) -> None:
     """
     catalogs = session_catalogs(spark)
     by_case = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    registered(spark, _of_session(catalogs, by_case) if catalogs or by_case else FrazilDataSource)
+    source = _of_session(catalogs, by_case) if catalogs or by_case else FrazilDataSource
+    registered(spark, source, (catalogs, by_case))
 
 
 class FrazilDataSource(DataSource):
@@ -113,6 +117,14 @@ class FrazilDataSource(DataSource):
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
+        key = str if self.case_sensitive else str.lower
+        mode = schema_mode(self.options, overwrite)
+        change = None if mode is None else SchemaChange.of(schema, table.schema, key, mode == "overwrite")
+        if change is not None and comes_with_rows(table) and job.operation != "overwrite-partitions":
+            arriving = Arriving.of(schema, change.schema_after(table), self.case_sensitive)
+            return EvolvingWriter(table, job, change, arriving)
+        if change is not None:
+            table = change.committed(table)
         arriving = Arriving.of(schema, table.schema, self.case_sensitive)
         job.check(table)
         return FrazilWriter(table, job) if arriving is None else ArrivingWriter(table, job, arriving)
@@ -131,6 +143,9 @@ class FrazilDataSource(DataSource):
         """A writer that appends each batch once. With output mode `complete` it overwrites."""
         table = self._table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
         table.writable_location()
+        if schema_mode(self.options, overwrite) is not None:
+            change = SchemaChange.of(schema, table.schema, str if self.case_sensitive else str.lower)
+            table = table if change is None else change.committed(table)
         arriving = Arriving.of(schema, table.schema, self.case_sensitive)
         return stream_writer(table, self.options, job_of(self.options, overwrite), arriving)
 

@@ -6,12 +6,14 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from frazil.engines import Engine
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.spark import wire
 from frazil.spark.datasource import register
@@ -20,12 +22,17 @@ from frazil.spark.types import sent_schema
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
 from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, write_job_folder, write_lane
-from frazil.spark.writing.store_assignment import conformed
+from frazil.spark.writing.schema_changes import SchemaChange, comes_with_rows
+from frazil.spark.writing.store_assignment import conformed, same_name
 from frazil.spark.writing.writer import FrazilWriter, Written, commit_once
 from frazil.table import Table
 
 # Pickles of older versions look for the three classes in this module.
 __all__ = ["FrazilWriter", "WriteJob", "Written", "append", "explain_write", "overwrite", "overwrite_partitions"]
+
+
+SchemaMode: TypeAlias = Literal["merge", "overwrite"] | None
+"""How rows may change the schema."""
 
 
 def append(
@@ -65,7 +72,7 @@ def append(
             columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
-    _write(df, table, job, distribution, engine)
+    _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def overwrite(
@@ -101,7 +108,12 @@ def overwrite(
         InvalidInputError: As for `append`, or the filter does not fit.
         UnsupportedError: As for `append`, or the filter selects less than whole partitions of a table of Apache Paimon.
     """
-    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
+    if overwrite_schema and where is not None:
+        raise InvalidInputError(
+            "only an overwrite of the whole table can overwrite its schema", hint="Leave out where="
+        )
+    mode: SchemaMode = "overwrite" if overwrite_schema else "merge" if merge_schema else None
+    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine, mode)
 
 
 def overwrite_partitions(
@@ -130,7 +142,8 @@ def overwrite_partitions(
         InvalidInputError: As for `append`.
         UnsupportedError: As for `append`.
     """
-    _write(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
+    job = _job("overwrite-partitions", None, branch, snapshot_properties, job_id)
+    _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def _job(
@@ -152,12 +165,23 @@ def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: 
 
 
 def _write(
-    df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    job: WriteJob,
+    distribution: Distribution,
+    engine: Engine,
+    schema_mode: SchemaMode = None,
 ) -> None:
     opened = writable(df.sparkSession, table)
     job.check_branch(opened)
     if job.is_done(opened):
         return
+    if schema_mode is not None:
+        opened, change = _with_schema(df, opened, job, schema_mode)
+        if change is not None:
+            register(df.sparkSession)
+            _write_by_tasks(conformed(df, opened, change.schema_after(opened).fields), opened, job, schema_mode)
+            return
     # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
     df = conformed(df, opened)
@@ -175,6 +199,14 @@ def _write(
         _write_by_tasks(rows, opened, job)
 
 
+def _with_schema(df: DataFrame, table: Table, job: WriteJob, mode: SchemaMode) -> tuple[Table, SchemaChange | None]:
+    """The change of the schema that is committed with the rows. Otherwise the table after a commit of it."""
+    change = SchemaChange.of(df.schema, table.schema, same_name(df.sparkSession), mode == "overwrite")
+    if change is None or (comes_with_rows(table) and job.operation != "overwrite-partitions"):
+        return table, change
+    return change.committed(table), None
+
+
 def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
     """Refuses columns that the table can't have, before a task starts. A batch without rows is enough for that."""
     try:
@@ -185,7 +217,7 @@ def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
     table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)
 
 
-def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
+def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob, schema_mode: SchemaMode = None) -> None:
     """Writes rows by the data source's writer, which commits and cleans up."""
     register(rows.sparkSession)
     writer = rows.write.format("frazil")
@@ -196,6 +228,8 @@ def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
         writer = writer.option("replace-where", job.where)
     if job.branch is not None:
         writer = writer.option("branch", job.branch)
+    if schema_mode is not None:
+        writer = writer.option(f"{schema_mode}-schema", "true")
     # Spark changes names of options to lower case, but not their values.
     writer = writer.option("snapshot-properties", wire.text_of(job.properties))
     writer.options(**handle_of(table)).save(table.writable_location())

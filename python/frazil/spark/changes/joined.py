@@ -7,7 +7,7 @@ of its data file, with its new values. The driver sees no row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -35,6 +35,8 @@ from frazil.spark.columns import as_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.reading.places import read_placed
 from frazil.spark.settings import setting
+from frazil.spark.writing.schema_changes import SchemaChange
+from frazil.spark.writing.store_assignment import same_name
 from frazil.table import Table
 
 __all__ = ["MergeTarget", "merge_by_clauses"]
@@ -67,8 +69,13 @@ class MergeTarget:
     job: Job
 
 
-def merge_by_clauses(what: MergeTarget, clauses: Clauses) -> None:
+def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False) -> None:
     """Does a merge in one commit.
+
+    Args:
+        what: What is merged.
+        clauses: The clauses.
+        evolves: Whether columns that only the source has come into the table before, in another commit.
 
     Raises:
         InvalidInputError: Columns and expressions do not fit, or a row of the table matches several rows of the source.
@@ -77,8 +84,18 @@ def merge_by_clauses(what: MergeTarget, clauses: Clauses) -> None:
     """
     if what.job.is_done(what.table):
         return
+    if evolves:
+        what = _evolved(what, clauses)
     with persisted(what.df):
         _Merge.of(what, clauses).run()
+
+
+def _evolved(what: MergeTarget, clauses: Clauses) -> MergeTarget:
+    """The merge into a table that has the source's columns."""
+    if not any(clause.values is None and clause.action != "delete" for clause in clauses.all):
+        return what
+    change = SchemaChange.of(what.df.schema, what.table.schema, same_name(what.df.sparkSession))
+    return what if change is None else replace(what, table=change.committed(what.table))
 
 
 @dataclass(frozen=True)

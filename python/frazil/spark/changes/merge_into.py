@@ -79,7 +79,7 @@ class MergeInto:
         """
         clauses = Clauses(self._clauses)
         clauses.check()
-        merge_by_clauses(self._what, clauses)
+        merge_by_clauses(self._what, clauses, self._evolves)
 
     def _with(self, kind: Kind, condition: Expression | None, action: str, values: object = None) -> MergeInto:
         clause = Clause(kind, condition, action, None if values is None else _values(values))  # type: ignore[arg-type]
