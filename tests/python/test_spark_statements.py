@@ -19,6 +19,7 @@ pytestmark = pytest.mark.spark
 
 SETTINGS = (
     "spark.sql.sources.partitionOverwriteMode",
+    "spark.sql.parquet.compression.codec",
     "spark.wap.branch",
     "spark.wap.id",
     "spark.paimon.write.merge-schema",

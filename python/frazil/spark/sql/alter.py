@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from frazil.capabilities import supports
 from frazil.evolve import UpdateSchema
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Field, Schema, column_names
-from frazil.spark.sql import nodes
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import Name
 from frazil.spark.sql.predicates import equal_to
 from frazil.spark.sql.session import Session, Target, renamed
 from frazil.spark.sql.terms import partition_term, sort_term
-from frazil.spark.sql.tokens import Name
-from frazil.spark.sql.types import type_text
+from frazil.spark.sql.types import arrow_type_of
 from frazil.spark.sql.values import value_of
+from frazil.spark.types import arrow_type
 from frazil.table import Table
 
 __all__ = ["alter_table", "set_defaults"]
@@ -66,7 +69,7 @@ def _add_columns(session: Session, target: Target, action: nodes.AddColumns) -> 
             default = None if column.default is None else _default(session, column.default, column.type)
             update.add_column(
                 path,
-                type_text(column.type),
+                arrow_type_of(column.type),
                 column.comment,
                 column.required,
                 default,
@@ -92,7 +95,7 @@ def _alter_column(session: Session, target: Target, action: nodes.AlterColumn) -
     path = _inner(target.table.schema, action.path)
     with target.table.update_schema(allow_incompatible_changes=False) as update:
         if action.type is not None:
-            _retype(target.table.schema, update, path, type_text(action.type))
+            _retype(target.table.schema, update, path, arrow_type_of(action.type))
         if action.comment is not None:
             update.update_column(path, doc=action.comment)
         if action.required is not None:
@@ -106,8 +109,8 @@ def _alter_column(session: Session, target: Target, action: nodes.AlterColumn) -
             update.set_default_value(path, _default(session, action.default, type_) if action.default else None)
 
 
-def _retype(schema: Schema, update: UpdateSchema, path: Name, type_: str) -> None:
-    if _field(schema, path).type.replace(" ", "") != type_.replace(" ", ""):
+def _retype(schema: Schema, update: UpdateSchema, path: Name, type_: pa.DataType) -> None:
+    if arrow_type(_field(schema, path)) != type_:
         update.update_column(path, field_type=type_)
 
 
@@ -232,7 +235,8 @@ def _replace_ref(table: Table, action: nodes.CreateRef) -> None:
         if table.snapshot is None:
             raise InvalidInputError("the table has no snapshot yet")
         version = table.snapshot.id
-    if table.format == "paimon":
+    if not supports(table._core, "snapshot_parents"):
+        # Tags can't be moved here, only made again.
         table.refs.drop(action.name)
         table.refs.create_tag(action.name, version, max_ref_age_ms=kept.ref_ms)
         return

@@ -9,14 +9,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.schema import PartitionField
 from frazil.spark.columns import quoted
-from frazil.spark.sql import nodes
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import Name, shown
 from frazil.spark.sql.session import CURRENT, Place, Session
 from frazil.spark.sql.sources import metadata_rows
 from frazil.spark.sql.terms import shown_term
-from frazil.spark.sql.tokens import Name, shown
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
@@ -27,7 +28,7 @@ _INFORMATION = "info_name string, info_value string"
 
 
 def use(session: Session, node: nodes.Use, statement: str) -> DataFrame:
-    """USE: the setting `spark.frazil.sql.current` keeps what it says for the session."""
+    """USE: the setting `spark.frazil.sql.current` keeps the catalog and namespace for the session."""
     name = node.name
     if node.kind != "namespace" and name[0] in session.catalogs:
         known = session.catalogs[name[0]]
@@ -184,7 +185,7 @@ def _properties(session: Session, properties: Mapping[str, str], key: str | None
 
 def table_properties(table: Table) -> dict[str, str]:
     """The properties that the connector shows: those of the table, and facts about it."""
-    if table.format == "paimon":
+    if not supports(table._core, "snapshot_parents"):
         return dict(table.properties)
     file_format = table.properties.get("write.format.default", "parquet")
     found = {
@@ -292,7 +293,7 @@ def _described(table: Table, node: nodes.Describe) -> list[tuple[str, str, str |
 
 def _facts(table: Table) -> dict[str, str]:
     properties = ",".join(f"{key}={value}" for key, value in sorted(table_properties(table).items()))
-    found = {"Type": "MANAGED", "Location": table.location, "Provider": table.format}
+    found = {"Type": "MANAGED", "Location": table.location, "Provider": f"{table.format}"}
     if "comment" in table.properties:
         found["Comment"] = table.properties["comment"]
     return {**found, "Table Properties": f"[{properties}]"}
@@ -328,10 +329,6 @@ def analyze(session: Session, node: nodes.Analyze, statement: str) -> DataFrame:
     target = session.target(node.name)
     if target is None:
         return session.spark.sql(statement)
-    if target.table.format == "paimon":
-        raise UnsupportedError(
-            "statistics of these tables can't be stored", hint="scan.statistics(…) computes them from metadata"
-        )
     if node.columns is not None:
         target.table.maintain.compute_statistics(list(node.columns) or None)
     return session.nothing()

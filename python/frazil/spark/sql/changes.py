@@ -20,11 +20,11 @@ from frazil.exceptions import InvalidInputError
 from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of
-from frazil.spark.sql import nodes
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import Name, tokens_of
 from frazil.spark.sql.predicates import predicate_of
 from frazil.spark.sql.queries import bind, run
 from frazil.spark.sql.session import Session, Target
-from frazil.spark.sql.tokens import Name, tokens_of
 from frazil.spark.sql.writes import wap_branch, wap_properties
 
 __all__ = ["delete_rows", "merge_rows", "update_rows"]

@@ -13,13 +13,14 @@ from frazil.engines import Engine, Planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.spark.query import query_tables
-from frazil.spark.sql import alter, answers, changes, explaining, nodes, writes
+from frazil.spark.sql import alter, answers, changes, explaining, writes
 from frazil.spark.sql import tables as definitions
-from frazil.spark.sql.grammar import parse
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.statements import parse
+from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.procedures import call
 from frazil.spark.sql.queries import run
 from frazil.spark.sql.session import Given, Session
-from frazil.spark.sql.tokens import shown, tokens_of
 from frazil.table import Table
 
 __all__ = ["sql"]

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 
 from frazil.exceptions import UnsupportedError
 from frazil.spark.query import frames_of, named_frames, needed_scans
-from frazil.spark.sql import nodes
-from frazil.spark.sql.grammar import parse
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.queries import bind
 from frazil.spark.sql.session import Session
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from frazil.capabilities import TABLE_FORMATS
 from frazil.catalog import Catalog, catalog
 from frazil.exceptions import UnsupportedError
 from frazil.spark.catalogs import session_catalogs
@@ -20,9 +20,9 @@ from frazil.spark.catalogs import session_catalogs
 __all__ = ["KnownCatalog", "known_catalogs"]
 
 _SPARK = "spark.sql.catalog."
-_ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
+_CONNECTOR = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
 _OTHER = ("org.apache.paimon.spark.SparkCatalog", "org.apache.paimon.spark.SparkGenericCatalog")
-_SESSION = (_ICEBERG[1], _OTHER[1])
+_SESSION = (_CONNECTOR[1], _OTHER[1])
 # Implementations of Java by the types of Frazil's catalogs.
 _IMPLEMENTATIONS = {
     "org.apache.iceberg.rest.RESTCatalog": "rest",
@@ -71,7 +71,7 @@ class KnownCatalog:
         name: Its name.
         given: The catalog, if it was given as such.
         properties: Its properties otherwise.
-        format: The format of new tables that don't say theirs.
+        new_format: The format of new tables that don't say theirs.
         defaults: Properties of new tables that are not given.
         overrides: Properties of new tables whatever is given.
         default_namespace: The namespace after USE of the catalog.
@@ -81,7 +81,7 @@ class KnownCatalog:
     name: str
     given: Catalog | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
-    format: Literal["iceberg", "paimon"] = "iceberg"
+    new_format: str = TABLE_FORMATS[0]
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
     default_namespace: str | None = None
@@ -113,7 +113,7 @@ def known_catalogs(
     settings = spark.conf.getAll
     for setting, value in settings.items():
         name = setting.removeprefix(_SPARK)
-        if name != setting and "." not in name and value in _ICEBERG + _OTHER:
+        if name != setting and "." not in name and value in _CONNECTOR + _OTHER:
             found[name] = _of_connector(name, value, settings)
     for name, properties in session_catalogs(spark).items():
         found[name] = KnownCatalog(name, properties=properties)
@@ -132,7 +132,7 @@ def _of_connector(name: str, implementation: str, settings: Mapping[str, str]) -
     return KnownCatalog(
         name,
         properties=own,
-        format="paimon" if implementation in _OTHER else "iceberg",
+        new_format=next(one for one in TABLE_FORMATS if f".{one}." in implementation),
         defaults=_below("table-default.", given),
         overrides=_below("table-override.", given),
         default_namespace=given.get("default-namespace") or given.get("defaultDatabase"),

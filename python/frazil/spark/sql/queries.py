@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
 from frazil.spark.query import frames_of, named_frames, run_query
+from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.references import Function, Reference, references_of, replaced
-from frazil.spark.sql.session import Session
+from frazil.spark.sql.session import BY_LOCATION, Session
 from frazil.spark.sql.sources import Source, function_source, source_of
-from frazil.spark.sql.tokens import shown, tokens_of
 
 __all__ = ["Bound", "bind", "run", "spliced"]
 
@@ -90,7 +90,7 @@ def _may_be_known(session: Session, query: str) -> bool:
 
 
 def _names_catalog(session: Session, query: str) -> bool:
-    names = {*session.catalogs, "iceberg", "paimon", "frazil"}
+    names = {*session.catalogs, *BY_LOCATION}
     given = {name.lower() for name in session.tables}
     return any(
         (token.kind in ("word", "quoted") and (token.text in names or token.text.lower() in given or "$" in token.text))

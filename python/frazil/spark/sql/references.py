@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.exceptions import InvalidInputError
 from frazil.spark.columns import quoted
-from frazil.spark.sql.tokens import Cursor, Name, Token, tokens_of
+from frazil.spark.sql.grammar.tokens import Cursor, Name, Token, tokens_of
 
 __all__ = ["Function", "Reference", "Version", "references_of", "replaced"]
 

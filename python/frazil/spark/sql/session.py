@@ -12,17 +12,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from frazil.capabilities import TABLE_FORMATS
 from frazil.catalog import Catalog
 from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.scan import Scan
 from frazil.spark.catalogs import table_of
+from frazil.spark.sql.grammar.tokens import Name, shown
 from frazil.spark.sql.known_catalogs import KnownCatalog, known_catalogs
-from frazil.spark.sql.tokens import Name, shown
+from frazil.spark.tables import known_views
 from frazil.spark.types import sent_schema
 from frazil.table import Table, open_table
 
-__all__ = ["CURRENT", "Given", "Place", "Session", "Target", "branch_of", "dotted", "renamed"]
+__all__ = ["BY_LOCATION", "CURRENT", "Given", "Place", "Session", "Target", "branch_of", "dotted", "renamed"]
 
 CURRENT = "spark.frazil.sql.current"
 """Spark setting: the current catalog and namespace, which USE sets."""
@@ -30,8 +32,8 @@ CURRENT = "spark.frazil.sql.current"
 Given = Table | Scan | str
 """A table that is given by a name of its own."""
 
-# The formats whose names stand before a location in quotes.
-_BY_LOCATION = ("iceberg", "paimon", "frazil")
+BY_LOCATION = (*TABLE_FORMATS, "frazil")
+"""What may stand before a location in quotes."""
 
 
 def dotted(parts: Sequence[str]) -> str:
@@ -108,6 +110,11 @@ class Session:
         """The catalogs by name."""
         return known_catalogs(self.spark, self.given_catalogs)
 
+    @cached_property
+    def views(self) -> dict[str, Table]:
+        """The newest versions of tables that have temporary views."""
+        return known_views(self.spark)
+
     @property
     def current(self) -> Name:
         """The current catalog of Frazil's and its namespace. It is empty if Spark's own catalog is current."""
@@ -128,7 +135,9 @@ class Session:
         given = self._given(head)
         if given is not None:
             return Place(None, (head, *rest, *name[1:]), given)
-        if len(name) == 2 and name[0].lower() in _BY_LOCATION and "/" in name[1]:
+        if len(name) == 1 and name[0].lower() in self.views:
+            return Place(None, name, self.views[name[0].lower()])
+        if len(name) == 2 and name[0].lower() in BY_LOCATION and "/" in name[1]:
             return Place(None, name[1:], name[1])
         if name[0] in self.catalogs and len(name) > 1:
             return Place(self.catalogs[name[0]], name[1:])

@@ -15,9 +15,9 @@ from pyspark.sql import functions as f
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan
 from frazil.spark.planning.kept_plans import keep_plans
+from frazil.spark.sql.grammar.tokens import Name, shown
 from frazil.spark.sql.references import Function, Reference, Version
 from frazil.spark.sql.session import Place, Session
-from frazil.spark.sql.tokens import Name, shown
 from frazil.spark.sql.values import value_of
 from frazil.table import Table
 
@@ -253,8 +253,10 @@ def metadata_rows(session: Session, rows: pa.Table) -> DataFrame:
 
 def _for_spark(rows: pa.Table) -> pa.Table:
     """The rows in types that Spark takes."""
-    fields = [field.with_type(_type(field.type)) for field in rows.schema]
-    return rows.cast(pa.schema(fields))
+    schema = pa.schema([field.with_type(_type(field.type)) for field in rows.schema])
+    # Spark does not take columns without any chunk.
+    arrays = [column.combine_chunks() for column in rows.cast(schema).columns]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _type(type_: pa.DataType) -> pa.DataType:

@@ -8,16 +8,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
+from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.schema import Schema
 from frazil.spark.columns import quoted
-from frazil.spark.sql import nodes
 from frazil.spark.sql.alter import set_defaults
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import shown
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Place, Session, renamed
 from frazil.spark.sql.terms import partition_term, shown_term
-from frazil.spark.sql.tokens import shown
-from frazil.spark.sql.types import frazil_schema, struct_of
+from frazil.spark.sql.types import struct_of
 from frazil.spark.write import append
 from frazil.table import Table
 
@@ -34,9 +35,8 @@ __all__ = [
     "drop_view",
 ]
 
-_FORMATS = {"iceberg": "iceberg", "paimon": "paimon", "frazil": None, "parquet": "iceberg", "orc": "iceberg"}
-_FORMATS["avro"] = "iceberg"
 _FILES = ("parquet", "orc", "avro")
+_PROVIDERS = (*TABLE_FORMATS, "frazil", *_FILES)
 # Properties of a table that belong to it alone.
 _OWN = ("format-version", "primary-key", "path", "location")
 
@@ -45,7 +45,7 @@ def create_table(session: Session, node: nodes.CreateTable, statement: str) -> D
     """CREATE TABLE and REPLACE TABLE, with the rows of a query."""
     place = session.place(node.name)
     provider = node.definition.provider
-    if place is None or (place.known is not None and place.known.shared and provider not in (None, *_FORMATS)):
+    if place is None or (place.known is not None and place.known.shared and provider not in (None, *_PROVIDERS)):
         return _sparks(session, node, statement)
     exists = place.catalog.table_exists(place.identifier)
     if exists and node.if_not_exists:
@@ -72,7 +72,7 @@ def create_table(session: Session, node: nodes.CreateTable, statement: str) -> D
 
 def _sparks(session: Session, node: nodes.CreateTable, statement: str) -> DataFrame:
     """A table of Spark's own catalog."""
-    if node.definition.provider in ("iceberg", "paimon"):
+    if node.definition.provider in TABLE_FORMATS:
         raise InvalidInputError(
             f"table {shown(node.name)} belongs to no catalog of Frazil's",
             {"table": shown(node.name)},
@@ -94,13 +94,13 @@ def _new_table(place: Place, node: nodes.CreateTable, rows: DataFrame | None) ->
         struct = st.StructType([st.StructField(f.name, f.dataType, True, f.metadata) for f in rows.schema])
     format_ = _format(place, definition)
     properties = _properties(place, definition)
-    keys = properties.pop("primary-key", None) if format_ == "paimon" else None
+    keys = properties.pop("primary-key", None)
     names = None if keys is None else [part.strip() for part in keys.split(",") if part.strip()]
     if names is not None:
         fields = [st.StructField(f.name, f.dataType, f.nullable and f.name not in names, f.metadata) for f in struct]
         struct = st.StructType(fields)
     return {
-        "schema": frazil_schema(struct),
+        "schema": Schema(struct),
         "partition_by": [partition_term(text) for text in definition.partitioned_by],
         "properties": properties,
         "location": definition.location or properties.pop("location", None),
@@ -111,12 +111,14 @@ def _new_table(place: Place, node: nodes.CreateTable, rows: DataFrame | None) ->
 
 def _format(place: Place, definition: nodes.Definition) -> str:
     provider = definition.provider
-    own = "iceberg" if place.known is None else place.known.format
-    if provider is None:
+    own = TABLE_FORMATS[0] if place.known is None else place.known.new_format
+    if provider is None or provider == "frazil":
         return own
-    if provider not in _FORMATS:
-        raise InvalidInputError(f"tables of Frazil's catalogs are not of format '{provider}'", hint="USING iceberg")
-    return _FORMATS[provider] or own
+    if provider not in _PROVIDERS:
+        raise InvalidInputError(
+            f"tables of Frazil's catalogs are not of format '{provider}'", hint=f"USING {' or '.join(TABLE_FORMATS)}"
+        )
+    return provider if provider in TABLE_FORMATS else TABLE_FORMATS[0]
 
 
 def _properties(place: Place, definition: nodes.Definition) -> dict[str, str]:
@@ -140,9 +142,6 @@ def _replace(session: Session, place: Place, new: Mapping[str, Any], rows: DataF
         place.catalog.replace_table(place.identifier, **given)
         return
     data = _named(rows, given["schema"]).toArrow()
-    if old.format == "paimon":
-        place.catalog.replace_table(place.identifier, **given).append(data)
-        return
     with place.catalog.replace_table_transaction(place.identifier, **given) as transaction:
         transaction.append(data)
 
@@ -166,14 +165,13 @@ def create_like(session: Session, node: nodes.CreateTableLike, statement: str) -
         raise AlreadyExistsError(f"table {shown(node.name)} exists", {"table": shown(node.name)})
     if source is None:
         struct = session.spark.table(".".join(map(quoted, node.source))).schema
-        like: dict[str, Any] = {"schema": frazil_schema(struct)}
+        like: dict[str, Any] = {"schema": Schema(struct)}
     else:
         like = _like(source.table)
-    format_ = _format(place, node.definition) if node.definition.provider else like.pop("format", None)
-    like.pop("format", None)
+    copied = like.pop("format_", None)
     properties = {**like.pop("properties", {}), **_properties(place, node.definition)}
     location = node.definition.location
-    chosen = format_ or _format(place, node.definition)
+    chosen = copied if copied and not node.definition.provider else _format(place, node.definition)
     place.catalog.create_table(place.identifier, properties=properties, location=location, format=chosen, **like)
     return session.nothing()
 
@@ -185,7 +183,7 @@ def _like(table: Table) -> dict[str, Any]:
         "schema": table.schema,
         "partition_by": [partition_term(shown_term(field)) for field in table.partition_spec.fields],
         "properties": {key: value for key, value in table.properties.items() if key not in _OWN},
-        "format": table.format,
+        "format_": f"{table.format}",
         "identifier_fields": names or None,
     }
 
@@ -272,7 +270,7 @@ def create_view(session: Session, node: nodes.CreateView, statement: str) -> Dat
     if node.comment is not None:
         properties["comment"] = node.comment
     make = place.catalog.replace_view if exists and node.replace else place.catalog.create_view
-    make(place.identifier, query, frazil_schema(schema), "spark", properties or None)
+    make(place.identifier, query, Schema(schema), "spark", properties or None)
     return session.nothing()
 
 
@@ -330,6 +328,6 @@ def alter_view(session: Session, node: nodes.AlterView, statement: str) -> DataF
         raise UnsupportedError("properties of views can't be removed", hint="DROP VIEW and CREATE VIEW")
     query, schema = view.sql("spark"), view.schema
     if node.query is not None:
-        query, schema = node.query, frazil_schema(run(session, node.query).schema)
+        query, schema = node.query, Schema(run(session, node.query).schema)
     place.catalog.replace_view(place.identifier, query, schema, "spark", properties)
     return session.nothing()

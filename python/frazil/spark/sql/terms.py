@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from frazil.exceptions import InvalidInputError
 from frazil.schema import PartitionField
-from frazil.spark.sql.tokens import Cursor
+from frazil.spark.sql.grammar.tokens import Cursor
 
 __all__ = ["SortTerm", "partition_term", "shown_term", "sort_term"]
 

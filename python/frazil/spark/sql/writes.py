@@ -8,11 +8,10 @@ from pyspark.sql import types as st
 
 from frazil.exceptions import InvalidInputError
 from frazil.spark.columns import quoted
-from frazil.spark.sql import nodes
+from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.predicates import equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Session, Target
-from frazil.spark.sql.types import frazil_schema
 from frazil.spark.sql.values import values_of
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
@@ -30,8 +29,7 @@ def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
         return spliced(session, statement, node.query)
     rows = run(session, node.query)
     table = target.table
-    if node.evolve or merges_schema(session, table):
-        rows = evolved(session, table, rows, node)
+    evolves = node.by_name and (node.evolve or merges_schema(session, table))
     rows = assign_rows(session, table, rows, node)
     branch = target.branch or wap_branch(session, table)
     properties = wap_properties(session, table)
@@ -44,7 +42,7 @@ def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
             )
         overwrite(rows, table, where, branch=branch, snapshot_properties=properties)
     elif not node.overwrite:
-        append(rows, table, branch=branch, snapshot_properties=properties)
+        append(rows, table, branch=branch, snapshot_properties=properties, merge_schema=evolves)
     elif (session.spark.conf.get(_PARTITION_MODE, "static") or "").lower() == "dynamic":
         overwrite_partitions(rows, table, branch=branch, snapshot_properties=properties)
     else:
@@ -122,22 +120,9 @@ def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
 
 def merges_schema(session: Session, table: Table) -> bool:
     """Whether settings and the table let columns be added by an INSERT."""
-    if table.format == "paimon":
-        return (session.spark.conf.get("spark.paimon.write.merge-schema", "false") or "").lower() == "true"
     accepts = table.properties.get("write.spark.accept-any-schema", "false").lower() == "true"
-    return accepts and (session.spark.conf.get("spark.sql.iceberg.merge-schema", "false") or "").lower() == "true"
-
-
-def evolved(session: Session, table: Table, rows: DataFrame, node: nodes.Insert) -> DataFrame:
-    """The rows, after the table got the columns that only they have."""
-    if not node.by_name:
-        return rows
-    known = {name.lower() for name in table.schema.names}
-    added = [field for field in rows.schema if field.name.lower() not in known]
-    if added:
-        with table.update_schema() as update:
-            update.union_by_name(frazil_schema(st.StructType(added)))
-    return rows
+    names = ("spark.sql.iceberg.merge-schema",) if accepts else ("spark.paimon.write.merge-schema",)
+    return any((session.spark.conf.get(name, "false") or "").lower() == "true" for name in names)
 
 
 # ---------------------------------------------------------------- write-audit-publish

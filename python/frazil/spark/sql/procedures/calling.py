@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.spark.sql import nodes
+from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.procedures.key_tables import PROCEDURES as OF_SYS
 from frazil.spark.sql.procedures.maintenance import PROCEDURES as OF_MAINTENANCE
 from frazil.spark.sql.procedures.migration import PROCEDURES as OF_MIGRATION

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.sql.predicates import equal_to
@@ -57,7 +58,7 @@ def _compact(given: Given) -> Rows:
             raise UnsupportedError(f"order_strategy '{order}' can't be used", hint="Use 'zorder' or 'order'")
     if given["compact_strategy"] is not None:
         arguments["strategy"] = str(given["compact_strategy"]).lower()
-    if table.format == "paimon":
+    if not supports(table._core, "compaction_by_arguments"):
         arguments["options"] = _options(given) or None
     table.maintain.compact(where=_partitions(given, table), spark=executors_for(given, table), **arguments)
     return [(True,)]

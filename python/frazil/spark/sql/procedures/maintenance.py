@@ -7,10 +7,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.spark.sql.grammar.tokens import Cursor
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, flag
 from frazil.spark.sql.terms import sort_term
-from frazil.spark.sql.tokens import Cursor
 from frazil.table import Table
 
 __all__ = ["PROCEDURES", "executors_for", "sort_arguments"]
@@ -36,7 +37,7 @@ _OF_JOBS = (
 
 def executors_for(given: Given, table: Table) -> SparkSession | None:
     """The session if executors should do the work, or None for the driver."""
-    if table.format == "paimon" or table.snapshot is None:
+    if not supports(table._core, "maintenance_by_executors") or table.snapshot is None:
         return None
     summary = table.snapshot.summary
     files, size = int(summary.get("total-data-files", 0)), int(summary.get("total-files-size", 0))

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.schema import Schema
 from frazil.spark.columns import quoted
+from frazil.spark.sql.grammar.tokens import Cursor
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure
 from frazil.spark.sql.sources import change_rows
-from frazil.spark.sql.tokens import Cursor
-from frazil.spark.sql.types import frazil_schema
 from frazil.table import Table
 
 __all__ = ["PROCEDURES"]
@@ -65,7 +65,7 @@ def _snapshot(given: Given) -> Rows:
     place = given.place()
     files = _files(rows, {})
     table = place.catalog.create_table(
-        place.identifier, frazil_schema(rows.schema), properties=given["properties"], location=given["location"]
+        place.identifier, Schema(rows.schema), properties=given["properties"], location=given["location"]
     )
     if files:
         table.add_files(files)
@@ -103,10 +103,9 @@ def _create_changelog_view(given: Given) -> Rows:
     since = _version(options, "start-snapshot-id", "start-timestamp")
     at = _version(options, "end-snapshot-id", "end-timestamp")
     rows = change_rows(given.session, table.changes(since=since, at=at))
+    rows = _net(rows) if given["net_changes"] else _net(rows, [_ORDINAL])
     if computes:
         rows = _with_updates(rows, keys)
-    if given["net_changes"]:
-        rows = _net(rows)
     view = str(given["changelog_view"] or f"{given.name()[-1]}_changes")
     rows.createOrReplaceTempView(quoted(view) if not view.isidentifier() else view)
     return [(view,)]
@@ -132,21 +131,21 @@ def _with_updates(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     return changed.drop("frazil both")
 
 
-def _net(rows: DataFrame) -> DataFrame:
-    """Rows that were inserted and deleted again, or deleted and inserted again, are left out."""
+def _net(rows: DataFrame, within: Sequence[str] = ()) -> DataFrame:
+    """Rows that were inserted and deleted again, or deleted and inserted again, are left out.
+
+    Args:
+        rows: The changes.
+        within: Columns that must be equal for that, besides the rows' values: the commit's, or none.
+    """
     values = [name for name in rows.columns if name not in (_TYPE, _ORDINAL, _SNAPSHOT)]
+    same = [f.col(quoted(name)) for name in (*values, *within)]
     sign = f.when(f.col(_TYPE) == "INSERT", 1).otherwise(-1)
-    whole = Window.partitionBy(*(f.col(quoted(name)) for name in values))
-    net = f.sum(sign).over(whole)
-    of_type = Window.partitionBy(*(f.col(quoted(name)) for name in values), f.col(_TYPE)).orderBy(
-        f.col(_ORDINAL).desc()
-    )
-    numbered = rows.withColumn("frazil net", net).withColumn("frazil number", f.row_number().over(of_type))
-    kept = numbered.where(
-        (f.col(quoted("frazil net")) * f.when(f.col(_TYPE) == "INSERT", 1).otherwise(-1))
-        >= f.col(quoted("frazil number"))
-    )
-    return kept.drop("frazil net", "frazil number")
+    of_type = Window.partitionBy(*same, f.col(_TYPE)).orderBy(f.col(_ORDINAL).desc())
+    counted = rows.withColumn("frazil net", f.sum(sign).over(Window.partitionBy(*same)))
+    numbered = counted.withColumn("frazil number", f.row_number().over(of_type))
+    left = f.col(quoted("frazil net")) * sign
+    return numbered.where(left >= f.col(quoted("frazil number"))).drop("frazil net", "frazil number")
 
 
 PROCEDURES = {

@@ -10,9 +10,9 @@ from typing import Any
 
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
+from frazil.spark.sql.grammar.tokens import Cursor, Name, shown
 from frazil.spark.sql.predicates import predicate_of
 from frazil.spark.sql.session import Place, Session, Target
-from frazil.spark.sql.tokens import Cursor, Name, shown
 from frazil.table import Table
 
 __all__ = ["Given", "Parameter", "Procedure", "Run", "duration", "flag", "pairs_of"]
@@ -132,7 +132,7 @@ def duration(text: Any) -> dt.timedelta:
     """A time such as `1 d` or `12h`.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: It is no duration.
     """
     match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+)\s*", str(text))
     unit = "" if match is None else match[2].lower()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from frazil.spark.sql import nodes
-from frazil.spark.sql.grammar_parts import equalities
-from frazil.spark.sql.tokens import Cursor
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.parts import equalities
+from frazil.spark.sql.grammar.tokens import Cursor
 
 __all__ = ["analyze", "call", "describe", "explain", "refresh", "show", "use"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from frazil.spark.sql.tokens import Name
+from frazil.spark.sql.grammar.tokens import Name
 
 Pairs = tuple[tuple[str, str], ...]
 """Properties."""

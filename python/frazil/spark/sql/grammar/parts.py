@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from frazil.spark.sql import nodes
-from frazil.spark.sql.tokens import Cursor, Name
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import Cursor, Name
 
 __all__ = ["column", "columns", "comma_texts", "equalities", "if_exists", "if_not_exists", "names", "pairs", "position"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace as changed
 from typing import Literal
 
-from frazil.spark.sql import nodes
-from frazil.spark.sql.grammar_parts import (
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.parts import (
     column,
     columns,
     comma_texts,
@@ -19,7 +19,7 @@ from frazil.spark.sql.grammar_parts import (
     pairs,
     position,
 )
-from frazil.spark.sql.tokens import Cursor
+from frazil.spark.sql.grammar.tokens import Cursor
 
 __all__ = ["alter", "comment", "create", "drop", "replace"]
 

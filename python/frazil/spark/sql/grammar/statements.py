@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from frazil.spark.columns import quoted
-from frazil.spark.sql import nodes
-from frazil.spark.sql.grammar_answers import (
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.answers import (
     analyze,
     call,
     describe,
@@ -15,9 +15,9 @@ from frazil.spark.sql.grammar_answers import (
     show,
     use,
 )
-from frazil.spark.sql.grammar_parts import equalities
-from frazil.spark.sql.grammar_tables import alter, comment, create, drop, replace
-from frazil.spark.sql.tokens import Cursor, Name
+from frazil.spark.sql.grammar.definitions import alter, comment, create, drop, replace
+from frazil.spark.sql.grammar.parts import equalities
+from frazil.spark.sql.grammar.tokens import Cursor, Name
 
 __all__ = ["parse"]
 
