@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from spark_statement_cases import CASES, ICEBERG, After, Case, page_of_statements
+from spark_statements.case import ICEBERG, After, Case
+from spark_statements.page import CASES, page_of_statements
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
@@ -102,5 +103,5 @@ def test_statement(case: Case, catalogs: dict[str, Any], spark: Any) -> None:
 
 def test_the_page_lists_these_statements() -> None:
     page = Path(__file__).parents[2] / "docs/guide/sql-statements.md"
-    hint = "run: python tests/python/spark_statement_cases.py docs/guide/sql-statements.md"
+    hint = "run: python tests/python/spark_statements/page.py docs/guide/sql-statements.md"
     assert page.read_text("utf-8") == page_of_statements(), hint

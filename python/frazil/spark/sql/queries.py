@@ -14,6 +14,7 @@ from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.references import Function, Reference, references_of, replaced
 from frazil.spark.sql.session import BY_LOCATION, Session
 from frazil.spark.sql.sources import Source, function_source, source_of
+from frazil.spark.sql.transforms import with_transforms
 
 __all__ = ["Bound", "bind", "run", "spliced"]
 
@@ -46,6 +47,7 @@ def bind(session: Session, query: str) -> Bound:
     Raises:
         InvalidInputError: The query names a catalog of Frazil's, but its tables can't be found in it.
     """
+    query = with_transforms(session, query)
     if not _may_be_known(session, query):
         return Bound(query)
     try:
@@ -103,7 +105,7 @@ def run(session: Session, query: str) -> DataFrame:
     """The rows of a query."""
     bound = bind(session, query)
     if bound.is_spark:
-        return session.spark.sql(query, session.args)
+        return session.spark.sql(bound.text, session.args)
     return run_query(
         session.spark, bound.text, bound.scans, bound.frames, session.planning, session.engine, session.args
     )
