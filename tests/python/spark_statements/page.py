@@ -38,8 +38,8 @@ def page_of_statements() -> str:
     """The page that lists the statements."""
     lines = [
         "# SQL statements in PySpark",
-        "These statements are those of the Spark documentation of Iceberg and Paimon. `fz.spark.sql` does them, or says what",
-        "to do instead. Each line is tested. [SQL](pyspark.md#sql) explains how to call it.",
+        "These statements are those of the Spark documentation of Iceberg and Paimon. `fz.spark.sql` does them,",
+        "or says what to do instead. Each line is tested. [SQL](pyspark.md#sql) explains how to call it.",
         "",
         "| documentation | page | work | refused, with a remedy |",
         "|---|---|---|---|",
