@@ -66,7 +66,7 @@ pub(super) fn local_spelling(path: &str) -> Cow<'_, str> {
 }
 
 /// Whether a plain path is absolute: it begins with a slash, or on Windows with a drive.
-pub fn is_absolute(path: &str) -> bool {
+pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || (cfg!(windows) && (has_drive(path) || path.starts_with('\\')))
 }
 
