@@ -36,7 +36,7 @@ def source(spark, *rows: tuple[Any, ...], schema: str = SOURCE):
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_the_first_clause_that_is_true_decides(spark, catalog: fz.Catalog, mode: str) -> None:
-    table = created(catalog, properties={"write.merge.mode": mode})
+    table = created(catalog, rows=[*ROWS, (5, "k", 1, 5)], properties={"write.merge.mode": mode})
     rows = source(spark, (1, "late", 5, 7), (2, "later", 15, 7), (8, "no", 9, 7), (9, "x", 1, 7))
     (
         fz.spark.merge_into(rows, table, "t.id = s.id", snapshot_properties={"why": "test"})
@@ -55,7 +55,7 @@ def test_the_first_clause_that_is_true_decides(spark, catalog: fz.Catalog, mode:
         .delete()
         .merge()
     )
-    assert content(table) == [(2, "later", 10, 9), (9, "x!", None, 7), (None, "x?", 1, 4)]
+    assert content(table) == [(2, "later", 10, 9), (5, "k", 1, 5), (9, "x!", None, 7), (None, "x?", 1, 4)]
     summary = table.snapshot.summary
     assert [summary[f"frazil.rows-{what}"] for what in ("updated", "inserted", "deleted")] == ["2", "1", "2"]
     assert summary["why"] == "test"

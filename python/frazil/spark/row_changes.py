@@ -142,7 +142,7 @@ def merge_into(
 def _on(on: str | Column | Sequence[str] | None) -> Expression | tuple[str, ...] | None:
     if on is None or isinstance(on, str) or is_column(on):
         return on  # type: ignore[return-value]
-    return tuple(arguments.columns(on, "on"))
+    return tuple(arguments.columns(on, "on"))  # type: ignore[arg-type]
 
 
 def upsert(
@@ -220,7 +220,7 @@ def delete(
     if needs_spark(spark, opened, where, {}, alias):
         change_by_expression(spark, opened, where, None, alias, job)
     else:
-        _change_by_files(spark, opened, row_requests.delete(where), job)
+        _change_by_files(spark, opened, row_requests.delete(str(where)), job)
 
 
 def update(
@@ -256,7 +256,7 @@ def update(
     if needs_spark(spark, opened, where, values, alias):
         change_by_expression(spark, opened, where, values, alias, job)
     else:
-        _change_by_files(spark, opened, row_requests.update_change(where, values), job)
+        _change_by_files(spark, opened, row_requests.update_change(str(where), values), job)
 
 
 def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:
