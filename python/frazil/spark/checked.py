@@ -71,8 +71,8 @@ def _assignments(argument: str, value: Any) -> Any:
     return {arguments.text(argument, to): text(argument, new) for to, new in value.items()}
 
 
-_filter = CHECKS["str | Predicate"]
-_filter_or_flag = CHECKS["bool | str | Predicate"]
+_filter = CHECKS["Filter"]
+_filter_or_flag = CHECKS["bool | Filter"]
 
 
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -85,8 +85,8 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
     "str | Column | None": _or_none(_or_column(arguments.text)),
     "str | Column | Sequence[str] | None": _or_none(_or_column(_text_or_columns)),
-    "str | Predicate | Column": _or_column(_filter),
-    "bool | str | Predicate | Column": _or_column(_filter_or_flag),
+    "Filter | Column": _or_column(_filter),
+    "bool | Filter | Column": _or_column(_filter_or_flag),
     "bool | Mapping[str, str | Column]": _assignments,
     "Literal['error', 'append', 'overwrite', 'ignore']": arguments.text,
     "Catalog | None": _or_none(_one_of((Catalog,), "a catalog")),
