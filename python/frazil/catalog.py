@@ -815,7 +815,7 @@ def write_table(
         raise InvalidInputError(f"mode can't be {mode!r}", hint="Use 'error', 'append', 'overwrite' or 'ignore'")
     name = identifier
     if catalog is None:
-        catalog, name = _catalog_of(identifier, catalogs)
+        catalog, name = catalog_of(identifier, catalogs)
     rows = arguments.rows(data)
     try:
         return catalog.create_table(name, data=rows, **created)
@@ -848,11 +848,11 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         >>> import frazil as fz
         >>> fz.load_table("prod.db.events")  # doctest: +SKIP
     """
-    catalog, name = _catalog_of(identifier, catalogs)
+    catalog, name = catalog_of(identifier, catalogs)
     return catalog.load_table(name)
 
 
-def _catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
+def catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
     """The catalog of a full name, and the rest of the name."""
     given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
     read = configuration.configured()
@@ -929,7 +929,7 @@ def _new_table(
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
-    identifier_fields: Sequence[str] | None,
+    identifier_fields: Columns | None,
 ) -> NewTable:
     """The definition of a new table, as the core takes it."""
     if format not in TABLE_FORMATS:

@@ -10,6 +10,7 @@ from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.interop.spark_schemas import from_spark, is_spark_schema
 from frazil.names import answers
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
+    if is_spark_schema(source):
+        return from_spark(source)
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
         package = type(source).__module__.partition(".")[0]
         owner = {"pyiceberg": "PyIceberg's ", "pyspark": "Spark's "}.get(package, "")
@@ -186,7 +189,7 @@ def _way_to_schema(source: Any) -> str:
     if package == "pyiceberg" and hasattr(source, "as_arrow"):
         return "Give schema.as_arrow(), and identifier_fields=[…] if it has identifier fields"
     if package == "pyspark":
-        return "Give the Arrow schema of the DataFrame: frame.limit(0).toArrow().schema"
+        return "Give the schema of a DataFrame: frame.schema"
     if isinstance(source, dict):
         return "Write pyarrow.schema(source), with a pyarrow type for each name"
     if isinstance(source, (list, tuple)):

@@ -481,7 +481,6 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "replace_branch": (_JAVA, "replace(name, at)"),
         "drop_branch": (_S, "drop(name)"),
         "drop_tag": (_S, "drop(name)"),
-        "commit": (_P, "part of each call"),
     },
     "ExpiredSnapshots": {
         "older_than": (_P, "table.maintain.expire_snapshots(older_than=…)"),
