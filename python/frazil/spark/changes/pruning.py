@@ -8,7 +8,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -58,8 +57,7 @@ def pushed(
         nothing = reader.schema(spark_schema(table.schema)).parquet(place)
         nothing = nothing.withColumns({"_file": f.lit(""), "_pos": f.lit(0).cast("long")})
         try:
-            planned: Any = plan(nothing)
-            text = planned._explain_string(mode="formatted")
+            text = spark.sql("EXPLAIN FORMATTED SELECT * FROM {plan}", plan=plan(nothing)).collect()[0][0]
         except PySparkException:
             return None  # the plan itself will raise its mistakes
     given = list(expressions)
