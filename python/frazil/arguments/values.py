@@ -64,8 +64,8 @@ def milliseconds(time: dt.datetime) -> int:
 
 
 def shown(value: object) -> str:
-    """A value in the text of an error."""
-    text = repr(value)
+    """A value in the text of an error, in one line."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
@@ -198,7 +198,9 @@ def installed(package: str) -> None:
     """Refuses a call if a package that it needs is missing."""
     import importlib.util
 
-    if importlib.util.find_spec(package) is None:
+    # A folder of this name, without a module in it, is found as well.
+    found = importlib.util.find_spec(package)
+    if found is None or found.loader is None:
         raise UnsupportedError(f"{package} is not installed, but this call needs it", hint=f"pip install {package}")
 
 
