@@ -161,6 +161,10 @@ ANSWERED: list[tuple[str, str]] = [
     ("table.delete(delete_filter='id = 1')", "Table.delete() got an unexpected keyword argument 'delete_filter'"),
     ("table.delete(delete_filter='id = 1')", "PyIceberg's `delete_filter` is `where` here"),
     ("table.upsert(ROWS, join_cols=['id'])", "PyIceberg's `join_cols` is `on` here"),
+    ("table.delete('id = 1', case_sensitive=True)", "not needed: names are case-sensitive"),
+    ("table.inspect.files(snapshot_id=1)", "PyIceberg's `snapshot_id` is `at` here"),
+    ("table.update_sort_order().asc('id', null_order=None)", "PyIceberg's `null_order` is `nulls` here"),
+    ("catalog.list_namespaces(namespace='a')", "PyIceberg's `namespace` is `parent` here"),
     ("table.to_arrow()", "scan().to_arrow()"),
     ("table.scan().projection()", "schema"),
     ("table.schema.find_field('id')", "field(name)"),
@@ -269,6 +273,7 @@ CLASSES: dict[str, Any] = {
     "Maintain": fz.maintain.Maintain,
     "UpdateSchema": fz.UpdateSchema,
     "UpdatePartitionSpec": fz.UpdatePartitionSpec,
+    "UpdateSortOrder": fz.UpdateSortOrder,
     "Inspect": fz.Inspect,
 }
 
@@ -434,6 +439,35 @@ def test_arguments_of_the_table_are_others_here(function: str) -> None:
         takes_all = any(p.kind is p.VAR_KEYWORD for one in known for p in inspect.signature(one).parameters.values())
         if re.fullmatch(r"[a-z_]+", here) and not takes_all:
             assert any(here in inspect.signature(one).parameters for one in known), (name, here)
+
+
+# What PyIceberg passes to itself, and arguments by position.
+OTHER_ARGUMENTS = {
+    "self",
+    "args",
+    "kwargs",
+    "fields",
+    "field_names",
+    "removals",
+    "format_version",
+    "_isolation_operation",
+}
+
+
+def test_every_argument_of_pyiceberg_is_right_or_answered() -> None:
+    missing = []
+    for library, theirs, name in _classes_of_others():
+        ours = CLASSES[name]
+        shared = set(dir(theirs)) & set(dir(ours)) if library == "PyIceberg" else set()
+        for method in sorted(one for one in shared if not one.startswith("_")):
+            if not inspect.isfunction(getattr(theirs, method)) or not inspect.isfunction(getattr(ours, method)):
+                continue
+            answered = {*inspect.signature(getattr(ours, method)).parameters, *others.ARGUMENTS.get(method, {})}
+            asked = set(inspect.signature(getattr(theirs, method)).parameters) - OTHER_ARGUMENTS - answered
+            missing += [f"{name}.{method}({argument})" for argument in sorted(asked)]
+    # A transaction has one branch, and metadata tables are filtered by pyarrow.
+    of_transactions = [f"Transaction.{name}(branch)" for name in ("add_files", "append")]
+    assert missing == ["Inspect.partitions(case_sensitive)", "Inspect.partitions(row_filter)", *of_transactions]
 
 
 def test_type_checkers_see_no_getattr() -> None:

@@ -67,8 +67,17 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "limit": {"n": (_L, "rows"), "num": (_S, "rows")},
     "where": {"condition": (_S, "filter"), "predicate": (_L, "filter"), "row_filter": (_P, "filter")},
     "append": {"df": (_P, "data"), "mode": (_D, "overwrite(data) or append(data)")},
-    "delete": {"delete_filter": (_P, "where"), **_FILTERED},
-    "overwrite": {"df": (_P, "data"), "overwrite_filter": (_P, "where"), **_FILTERED},
+    "delete": {
+        "case_sensitive": (_P, "not needed: names are case-sensitive"),
+        "delete_filter": (_P, "where"),
+        **_FILTERED,
+    },
+    "overwrite": {
+        "case_sensitive": (_P, "not needed: names are case-sensitive"),
+        "df": (_P, "data"),
+        "overwrite_filter": (_P, "where"),
+        **_FILTERED,
+    },
     "overwrite_partitions": {"df": (_P, "data")},
     "update": {
         **_FILTERED,
@@ -77,6 +86,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "set": (_S, "values"),
     },
     "upsert": {
+        "case_sensitive": (_P, "not needed: names are case-sensitive"),
         "df": (_P, "data"),
         "join_cols": (_P, "on"),
         "when_matched_update_all": (_P, "merge(when_matched_update=…)"),
@@ -119,6 +129,26 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "expire_snapshots": {"retain_last_n": (_JAVA, "retain_last")},
     "compact": {"target_size": (_D, "target_file_size_bytes"), "z_order": (_D, "zorder_by")},
     "add_column": {"field_type": (_P, "type"), "path_name": (_P, "path"), "default_value": (_P, "default")},
+    "move_after": {"after_name": (_P, "after_path")},
+    "rename_column": {"path_from": (_P, "path"), "new_path": (_P, "new_name")},
+    "set_default_value": {"default_value": (_P, "default")},
+    "add_identity": {"source_column_name": (_P, "source")},
+    "remove_field": {"name": (_P, "field")},
+    "asc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
+    "desc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
+    "list_namespaces": {"namespace": (_P, "parent")},
+    "create_view": {
+        "view_version": (_P, "sql"),
+        "query": (_S, "sql"),
+        "location": (_P, "not needed: the catalog decides"),
+    },
+    "to_arrow": {"dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()")},
+    "to_arrow_batch_reader": {"dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()")},
+    "to_duckdb": {"table_name": (_P, "to_duckdb().create_view(name)")},
+    **{
+        name: {"snapshot_id": (_P, "at"), "snapshot": (_JAVA, "at")}
+        for name in ("data_files", "delete_files", "entries", "files", "partitions")
+    },
     "add_field": {
         "source_column_name": (_P, "source"),
         "partition_field_name": (_P, "name"),
