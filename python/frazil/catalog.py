@@ -355,8 +355,9 @@ class Catalog:
             if rows is not None:
                 return self._filled(identifier, core, given, rows)
             return Table(self._core.create_table(identifier, core, **given), identifier)
-        except AlreadyExistsError:
+        except AlreadyExistsError as error:
             if not if_not_exists:
+                error.hint = error.hint or "Give if_not_exists=True to get it as it is"
                 raise
         return self.load_table(identifier)
 
@@ -808,8 +809,9 @@ def write_table(
     rows = arguments.rows(data)
     try:
         return catalog.create_table(name, data=rows, **created)
-    except AlreadyExistsError:
+    except AlreadyExistsError as error:
         if mode == "error":
+            error.hint = "Give mode='append', 'overwrite' or 'ignore'"
             raise
     table = catalog.load_table(name)
     if mode == "ignore":
@@ -964,6 +966,7 @@ def _accepted(kind: type[FrazilError], accepted: bool) -> Iterator[None]:
     """A block in which an error may be accepted."""
     try:
         yield
-    except kind:
+    except kind as error:
         if not accepted:
+            error.hint = error.hint or "Give if_exists=True to accept this"
             raise

@@ -72,6 +72,10 @@ RIGHT: list[tuple[str, Any]] = [
     ("table.scan(select=[fz.col('city')]).to_arrow().column_names", ["city"]),
     ("table.scan().select(['id']).schema.names", ["id"]),
     ("table.scan().select('city', 'id').schema.names", ["city", "id"]),
+    ("table.scan().select({'id'}).schema.names", ["id"]),
+    ("table.scan().select(name for name in ('city', 'id')).schema.names", ["city", "id"]),
+    ("table.schema.identifier_fields", []),
+    ("table.commit(table.writer().write(ROWS)).scan().count()", 6),
     ("table.scan().head(1).num_rows", 1),
     ("sum(batch.num_rows for batch in table.scan())", 3),
     ("pl.DataFrame(table.scan()).height", 3),
@@ -235,6 +239,23 @@ ANSWERED: list[tuple[str, str]] = [
     ("table.update(True, {'city': 'x'})", "where='true' for all rows"),
     ("catalog.create_table('db.n')", "Give schema=, or rows by data="),
 ]
+
+REFUSED = [
+    ("catalog.create_table('db.t', ROWS.schema)", fz.AlreadyExistsError, "Give if_not_exists=True to get it as it is"),
+    ("fz.write_table('db.t', ROWS, catalog=catalog)", fz.AlreadyExistsError, "Give mode='append', 'overwrite'"),
+    ("catalog.drop_table('db.none')", fz.NotFoundError, "Give if_exists=True"),
+    ("fz.write_table(ROWS, 'db.t')", fz.InvalidInputError, "must be text, not pyarrow.Table id: int64 city: string"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "answer"), REFUSED, ids=[line for line, _, _ in REFUSED])
+def test_errors_name_the_argument_that_helps(
+    line: str, kind: type[Exception], answer: str, catalog: fz.Catalog, table: fz.Table
+) -> None:
+    with pytest.raises(kind) as raised:
+        eval(line, known(catalog, table))
+    assert answer in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(("line", "answer"), ANSWERED, ids=[line for line, _ in ANSWERED])

@@ -234,9 +234,10 @@ def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
 def selection(select: Any, argument: str = "select") -> tuple[str, ...]:
     """Columns to read. A scan has each column once."""
     given = select
-    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], (list, tuple)):
+    if isinstance(given, tuple) and len(given) == 1:
         # `select(["a", "b"])` for `select("a", "b")`.
-        given = given[0]
+        several = isinstance(given[0], Iterable) and not isinstance(given[0], (str, bytes, Mapping))
+        given = given[0] if several else given
     if isinstance(given, (str, Term)):
         given = (given,)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):

@@ -518,12 +518,13 @@ def page() -> str:
 
 
 def _verbs() -> list[tuple[str, str, str]]:
-    """The names that are answered alike."""
-    return [
-        ("`, `".join(names.split()), library, here.format(name="…"))
-        for answers in ENGINES.values()
-        for library, here, names in answers
-    ]
+    """The names that are answered alike. The page shows the first of many."""
+    rows = []
+    for library, here, names in (answer for answers in ENGINES.values() for answer in answers):
+        listed = names.split()
+        shown = [*listed[:8], "…"] if len(listed) > 9 else listed
+        rows.append(("`, `".join(shown), library, here.format(name="…")))
+    return rows
 
 
 def _table(title: str, rows: list[tuple[str, str, str]]) -> list[str]:
