@@ -418,7 +418,9 @@ def test_no_verb_of_engines_exists_here(owner: str) -> None:
 
 @pytest.mark.parametrize("owner", [owner for owner in others.ATTRIBUTES if owner != "frazil"])
 def test_every_class_of_the_table_answers(owner: str) -> None:
-    assert "__getattr__" in vars(CLASSES[owner]) or any("__getattr__" in vars(c) for c in CLASSES[owner].__mro__)
+    # The core's classes answer by the same method, under another name.
+    method = "__getattribute__" if CLASSES[owner].__module__ == "frazil._core" else "__getattr__"
+    assert any(method in vars(c) for c in CLASSES[owner].__mro__ if c is not object)
 
 
 @pytest.mark.parametrize(("owner", "name"), [(o, n) for o, names in others.ATTRIBUTES.items() for n in names])
