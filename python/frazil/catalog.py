@@ -18,6 +18,7 @@ from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError
 from frazil.expr import Columns, Term
 from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
+from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
@@ -304,7 +305,14 @@ class Catalog:
         Raises:
             NotFoundError: The table does not exist.
         """
-        return Table(self._core.load_table(identifier), identifier)
+        try:
+            return Table(self._core.load_table(identifier), identifier)
+        except NotFoundError as error:
+            rest = identifier.removeprefix(f"{self.name}.")
+            if error.hint is not None or rest == identifier or "." not in rest:
+                raise
+            hint = f"Leave out the catalog's name: '{rest}'"
+            raise NotFoundError(str(error.args[0]), error.context, hint) from None
 
     def create_table(
         self,
@@ -350,23 +358,23 @@ class Catalog:
         rows = None if data is None else arguments.rows(data)
         if schema is None:
             schema = _schema_of_rows(rows)
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         try:
             if rows is not None:
-                return self._filled(identifier, core, given, rows)
-            return Table(self._core.create_table(identifier, core, **given), identifier)
+                return self._filled(identifier, new, rows)
+            return Table(self._core.create_table(identifier, new), identifier)
         except AlreadyExistsError as error:
             if not if_not_exists:
                 error.hint = error.hint or "Give if_not_exists=True to get it as it is"
                 raise
         return self.load_table(identifier)
 
-    def _filled(self, identifier: str, schema: _core.Schema, given: dict[str, Any], rows: Any) -> Table:
+    def _filled(self, identifier: str, new: NewTable, rows: Any) -> Table:
         """A new table with its first rows."""
         try:
-            begun = self._core.begin_table(identifier, schema, **given)
+            begun = self._core.begin_table(identifier, new)
         except UnsupportedError:
-            table = Table(self._core.create_table(identifier, schema, **given), identifier)
+            table = Table(self._core.create_table(identifier, new), identifier)
             try:
                 return table.append(rows)
             except BaseException:
@@ -406,8 +414,8 @@ class Catalog:
             UnsupportedError: The table's format can't do it, or the location is another one.
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, False, **given), identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, False), identifier)
 
     def create_or_replace_table(
         self,
@@ -432,8 +440,8 @@ class Catalog:
             format: `iceberg`, or in a file-system catalog `paimon` for a new table.
             identifier_fields: The columns that together identify a row.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, True, **given), identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, True), identifier)
 
     def replace_table_transaction(
         self,
@@ -467,8 +475,8 @@ class Catalog:
             NotFoundError: The table does not exist, and `or_create` is not set.
             UnsupportedError: The table's format can't do it.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_replacement(identifier, core, or_create, **given)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_replacement(identifier, new, or_create)
         return _started(begun, identifier)
 
     def create_table_transaction(
@@ -506,9 +514,8 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_table(identifier, core, **given)
-        return _started(begun, identifier)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return _started(self._core.begin_table(identifier, new), identifier)
 
     def drop_table(
         self,
@@ -749,6 +756,10 @@ def catalog(
         >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
         ['db']
     """
+    if isinstance(type, Mapping):
+        raise InvalidInputError(
+            "type must be text, not the catalog's properties", hint="Write catalog(name, **properties)"
+        )
     given = arguments.texts(
         {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in _flat(properties).items() if v is not None}
     )
@@ -805,7 +816,7 @@ def write_table(
         raise InvalidInputError(f"mode can't be {mode!r}", hint="Use 'error', 'append', 'overwrite' or 'ignore'")
     name = identifier
     if catalog is None:
-        catalog, name = _catalog_of(identifier, catalogs)
+        catalog, name = catalog_of(identifier, catalogs)
     rows = arguments.rows(data)
     try:
         return catalog.create_table(name, data=rows, **created)
@@ -839,11 +850,11 @@ def load_table(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | N
         >>> import frazil as fz
         >>> fz.load_table("prod.db.events")  # doctest: +SKIP
     """
-    catalog, name = _catalog_of(identifier, catalogs)
+    catalog, name = catalog_of(identifier, catalogs)
     return catalog.load_table(name)
 
 
-def _catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
+def catalog_of(identifier: str, catalogs: Mapping[str, Mapping[str, object]] | None) -> tuple[Catalog, str]:
     """The catalog of a full name, and the rest of the name."""
     given = {name.lower(): (name, arguments.texts(properties)) for name, properties in (catalogs or {}).items()}
     read = configuration.configured()
@@ -921,20 +932,21 @@ def _new_table(
     location: str | os.PathLike[str] | None,
     format: str,
     identifier_fields: Columns | None,
-) -> tuple[_core.Schema, dict[str, Any]]:
-    """The schema and the other arguments of a new table, as the core takes them."""
+) -> NewTable:
+    """The definition of a new table, as the core takes it."""
     if format not in TABLE_FORMATS:
         message = f"'{format}' is not a table format"
         known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
         raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
-    return core_schema("schema", schema), {
-        "partition_by": _terms("partition_by", partition_by),
-        "sort_by": _terms("sort_by", sort_by),
-        "properties": configuration.table_properties(arguments.texts(properties)),
-        "location": None if location is None else arguments.path("location", location),
-        "identifier_fields": None if identifier_fields is None else list(arguments.columns(identifier_fields)),
-        "format": format,
-    }
+    return NewTable(
+        schema=core_schema("schema", schema),
+        partition_by=_terms("partition_by", partition_by),
+        sort_by=_terms("sort_by", sort_by),
+        properties=configuration.table_properties(arguments.texts(properties)),
+        location=None if location is None else arguments.path("location", location),
+        identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+        format=format,
+    )
 
 
 def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]:
@@ -943,6 +955,12 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
         terms = [terms]
     if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
         raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}")
+    if type(terms).__module__.startswith("pyiceberg."):
+        kind = terms.__class__.__name__
+        raise InvalidInputError(
+            f"{argument} must be a list of texts, not PyIceberg's {kind}",
+            hint="Write its fields: partition_by=['bucket(16, id)', 'day(ts)'], sort_by=['ts desc nulls last']",
+        )
     for term in terms:
         if not isinstance(term, (str, Term)):
             raise InvalidInputError(

@@ -18,6 +18,7 @@ from frazil.expr import Columns, Filter
 from frazil.names import answers
 from frazil.requests.handle import TableHandle
 from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
+from frazil.results import shortened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +63,7 @@ class Compacted(NamedTuple):
     changelog_files: int = 0
 
 
+@answers()
 class ExpiredSnapshots(NamedTuple):
     """What expired, and the files that nothing refers to any more. Paths are as the table recorded them.
 
@@ -97,6 +99,9 @@ class ExpiredSnapshots(NamedTuple):
         content = self.data_files + self.position_delete_files + self.equality_delete_files
         return content + self.manifests + self.manifest_lists + self.statistics_files
 
+    def __repr__(self) -> str:
+        return shortened(self)
+
 
 class OrphanFiles(NamedTuple):
     """Files that nothing refers to.
@@ -110,6 +115,9 @@ class OrphanFiles(NamedTuple):
     files: list[str]
     deleted: bool
     failed: dict[str, str]
+
+    def __repr__(self) -> str:
+        return shortened(self)
 
 
 class RewrittenDeletes(NamedTuple):
@@ -139,6 +147,9 @@ class RewrittenManifests(NamedTuple):
 
     rewritten: list[str]
     added: list[str]
+
+    def __repr__(self) -> str:
+        return shortened(self)
 
 
 class ColumnStatistics(NamedTuple):

@@ -220,7 +220,17 @@ class Scan:
         facts, manifests, judged = self._core.explain(files)
         if foreign.FILES in self._table.to_json():
             facts["filesystem"] = True
+        if (option := self._hiding_option(facts["format"])) is not None:
+            facts["hidden_by"] = option
         return Explain(facts, manifests, judged)
+
+    def _hiding_option(self, format: str) -> str | None:
+        """The option by which a table of Apache Paimon shows compacted rows only."""
+        if format != "paimon" or not self._table.schema().identifier_field_ids:
+            return None
+        options = self._table.properties
+        hiding = {"deletion-vectors.enabled": "true", "merge-engine": "first-row", "bucket": "-2"}
+        return next((f"{name} = {value}" for name, value in hiding.items() if options.get(name) == value), None)
 
     def estimate(self) -> Estimate:
         """The cost of planning: bytes to read, manifests, entries and memory. Only the manifest list is read."""
@@ -339,7 +349,7 @@ class Scan:
         if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
             raise InvalidInputError(
                 f"connection must be a connection of DuckDB, not {arguments.shown(connection)}",
-                hint="Give the result of duckdb.connect(), or leave it out",
+                hint="Give the result of duckdb.connect(). To name the rows: to_duckdb(connection).create_view('name')",
             )
         relation: duckdb.DuckDBPyRelation = (connection or duckdb).from_arrow(self.to_arrow_dataset())
         return relation

@@ -10,6 +10,7 @@ from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.interop.spark_schemas import from_spark, is_spark_schema
 from frazil.names import answers
 
 if TYPE_CHECKING:
@@ -168,8 +169,13 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
+    if is_spark_schema(source):
+        return from_spark(source)
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
-        raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
+        package = type(source).__module__.partition(".")[0]
+        owner = {"pyiceberg": "PyIceberg's ", "pyspark": "Spark's "}.get(package, "")
+        kind = f"{owner}'{type(source).__name__}'" if owner else f"a '{type(source).__name__}'"
+        raise InvalidInputError(f"{argument}: {kind} is not an Arrow schema", hint=_way_to_schema(source))
     if type(source).__module__.startswith("polars."):
         arguments.refuse_objects(source)
     return _core.Schema.from_arrow(source)
@@ -181,9 +187,9 @@ def _way_to_schema(source: Any) -> str:
     if hasattr(source, "__arrow_c_stream__"):
         return "It has rows. To create a table with these rows, write create_table(name, data=rows)"
     if package == "pyiceberg" and hasattr(source, "as_arrow"):
-        return "Give schema.as_arrow()"
+        return "Give schema.as_arrow(), and identifier_fields=[…] if it has identifier fields"
     if package == "pyspark":
-        return "Give frazil.spark's types by a DataFrame: frame.toArrow().schema"
+        return "Give the schema of a DataFrame: frame.schema"
     if isinstance(source, dict):
         return "Write pyarrow.schema(source), with a pyarrow type for each name"
     if isinstance(source, (list, tuple)):

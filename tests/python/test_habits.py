@@ -287,6 +287,7 @@ CLASSES: dict[str, Any] = {
     "SortOrder": fz.SortOrder,
     "Ref": fz.Ref,
     "Refs": fz.Refs,
+    "ExpiredSnapshots": fz.maintain.ExpiredSnapshots,
     "Term": fz.Term,
     "Predicate": fz.Predicate,
     "Transaction": fz.Transaction,
@@ -440,7 +441,7 @@ def test_the_words_of_the_table_exist(owner: str, name: str) -> None:
 
 
 OTHER_WORDS = {"catalog", "pyarrow", "pyspark", "left", "right", "not", "a", "for", "or", "str", "partition_by", "name"}
-OTHER_WORDS |= {"to_arrow", "annotation", "scan", "n", "max", "sort_by", "to_polars", "task"}
+OTHER_WORDS |= {"to_arrow", "annotation", "scan", "n", "max", "sort_by", "to_polars", "task", "part"}
 
 
 def functions() -> dict[str, list[Any]]:

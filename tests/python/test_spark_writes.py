@@ -150,8 +150,7 @@ def test_wrong_options(spark, table: fz.Table, options: dict[str, str], mode: st
     ("columns", "says"),
     [
         (["*", "1 as z"], "no such column"),
-        (["cast(id as string) id", "country"], "without loss"),
-        (["id as ID", "country"], "'id'"),
+        (["cast(id as string) id", "country"], "a string can't be written into a column of type bigint"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_by_the_driver(

@@ -56,7 +56,7 @@ def check_catalog(name: str, read: Mapping[str, Any]) -> None:
         return
     if name.startswith(("sqlite:", "postgres", "http://", "https://", "thrift:", "jdbc:")):
         hint = f"Give it as uri={name!r}"
-    elif "/" in name or name.startswith(("~", ".")) or os.path.isdir(name):
+    elif "/" in name or "\\" in name or name.startswith(("~", ".")) or os.path.isdir(name):
         hint = f"Give it as warehouse={name!r}"
     elif name in ("filesystem", "hadoop", "sql", "rest", "memory", "in-memory", "hive", "glue", "dynamodb", "bigquery"):
         hint = f"Give it as type={name!r}"

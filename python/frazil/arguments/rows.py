@@ -24,7 +24,7 @@ _WAYS = {
     "deltalake.DeltaTable": "Give its rows: table.to_pyarrow_table()",
     "pyarrow.Schema": "Give rows. A table of these columns without rows: schema.empty_table()",
     "pyarrow.ParquetFile": "Give its rows: file.read(). To take the file into the table, call table.add_files([path])",
-    "pyspark.DataFrame": "Call frazil.spark.append(table, frame), or give frame.toArrow()",
+    "pyspark.DataFrame": "Call frazil.spark.append(frame, table) or upsert(frame, table), or give frame.toArrow()",
     "duckdb.DuckDBPyConnection": "Give a query: connection.sql('…')",
     "numpy.ndarray": "Give names to its columns: pyarrow.table({'name': array})",
     "polars.DataTypeExpr": "Give a data frame",

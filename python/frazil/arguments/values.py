@@ -150,15 +150,23 @@ def flag(argument: str, value: object) -> bool:
     if not isinstance(value, bool):
         numpy = sys.modules.get("numpy")
         if numpy is None or not isinstance(value, numpy.bool_):
-            raise InvalidInputError(f"{argument} must be True or False, not {shown(value)}")
+            hint = "Name the argument: properties={…}" if isinstance(value, Mapping) else None
+            raise InvalidInputError(f"{argument} must be True or False, not {shown(value)}", hint=hint)
     return bool(value)
 
 
 def text(argument: str, value: str) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{argument} must be text, not {shown(value)}")
+        raise InvalidInputError(f"{argument} must be text, not {shown(value)}", hint=_dotted(value))
     return unicode(argument, value)
+
+
+def _dotted(parts: object) -> str | None:
+    """What to write for a name that was given in parts, as PyIceberg takes it."""
+    if not isinstance(parts, (tuple, list)) or not parts or not all(isinstance(part, str) for part in parts):
+        return None
+    return f"Write '{'.'.join(parts)}'"
 
 
 def integer(argument: str, value: int) -> int:

@@ -126,7 +126,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "create_tag": {"snapshot_id": (_P, "at"), "tag_name": (_P, "name")},
     "create_branch": {"snapshot_id": (_P, "at"), "branch_name": (_P, "name")},
     "rollback": {"snapshot_id": (_P, "to"), "timestamp": (_S, "to"), "version": (_D, "to")},
-    "expire_snapshots": {"retain_last_n": (_JAVA, "retain_last")},
+    "expire_snapshots": {"retain_last_n": (_JAVA, "retain_last"), "by_ids": (_P, "snapshot_ids")},
     "compact": {"target_size": (_D, "target_file_size_bytes"), "z_order": (_D, "zorder_by")},
     "add_column": {"field_type": (_P, "type"), "path_name": (_P, "path"), "default_value": (_P, "default")},
     "move_after": {"after_name": (_P, "after_path")},
@@ -144,7 +144,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "to_arrow": {"dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()")},
     "to_arrow_batch_reader": {"dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()")},
-    "to_duckdb": {"table_name": (_P, "to_duckdb().create_view(name)")},
+    "to_duckdb": {"table_name": (_P, "to_duckdb(connection).create_view(name)")},
     **{
         name: {"snapshot_id": (_P, "at"), "snapshot": (_JAVA, "at")}
         for name in ("data_files", "delete_files", "entries", "files", "partitions")

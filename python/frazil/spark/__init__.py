@@ -23,13 +23,15 @@ except ImportError as error:
 import inspect
 
 from frazil.spark import functions
+from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning.executors import plan, read_tasks
-from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
-from frazil.spark.row_changes import delete, merge, update, upsert
+from frazil.spark.row_changes import delete, merge, merge_into, update, upsert
+from frazil.spark.sql.entry import sql
 from frazil.spark.streaming import write_stream
+from frazil.spark.tables import save_as_table, view
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
 from frazil.spark.writing.native import WriteLane
@@ -37,6 +39,7 @@ from frazil.spark.writing.native import WriteLane
 __all__ = [
     "FrazilDataSource",
     "Lanes",
+    "MergeInto",
     "WriteLane",
     "append",
     "delete",
@@ -44,6 +47,7 @@ __all__ = [
     "explain_write",
     "functions",
     "merge",
+    "merge_into",
     "overwrite",
     "overwrite_partitions",
     "plan",
@@ -51,10 +55,12 @@ __all__ = [
     "read_scan",
     "read_tasks",
     "register",
+    "save_as_table",
     "spark_schema",
     "sql",
     "update",
     "upsert",
+    "view",
     "write_stream",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 
@@ -10,12 +11,37 @@ from pyspark.sql import functions as f
 
 from frazil.spark.settings import changed_setting
 
-__all__ = ["quoted", "selected"]
+__all__ = ["as_column", "as_sql", "is_column", "quoted", "selected"]
+
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
 def quoted(name: str) -> str:
     """A name, quoted for Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def as_sql(text: str) -> str:
+    """A filter or a term of Frazil's as a text of Spark's SQL: other quotes for names, and escaped strings."""
+    return _QUOTED.sub(lambda m: _in_spark(m[0]), text)
+
+
+def _in_spark(text: str) -> str:
+    if text.startswith("'"):
+        return "'" + text[1:-1].replace("\\", "\\\\").replace("''", "\\'") + "'"
+    return quoted(text[1:-1].replace('""', '"'))
+
+
+def is_column(value: object) -> bool:
+    """Whether a value is a Column, of classic Spark or of Connect."""
+    return isinstance(value, Column) or (
+        type(value).__name__ == "Column" and type(value).__module__.startswith("pyspark.sql.")
+    )
+
+
+def as_column(expression: str | Column) -> Column:
+    """A text of SQL or a Column as a Column."""
+    return f.expr(expression) if isinstance(expression, str) else expression
 
 
 def selected(spark: SparkSession, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:

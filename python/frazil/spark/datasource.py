@@ -14,7 +14,9 @@ both here. `frazil.spark.read` and `frazil.spark.sql` are faster.
 Write options are `branch`, `overwrite-mode`, `job-id` and `snapshot-property.NAME`. `overwrite-mode` is `static`, which
 replaces all rows or those that `replace-where` selects, or `dynamic`, which replaces the partitions that have new rows.
 `job-id` is a name by which a repeated job is recognised. `snapshot-property.NAME` adds a property to the snapshot's
-summary. Rows are written by the tasks that have them: `frazil.spark.append` can distribute them first.
+summary. With `mergeSchema`, columns that only the rows have are added to the table. With `overwriteSchema`, an
+overwrite gives the table the columns of the rows. Rows are written by the tasks that have them:
+`frazil.spark.append` can distribute them first.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -48,8 +49,11 @@ from frazil.spark.streams.reader import STREAM_OPTIONS, check_versions, stream_r
 from frazil.spark.streams.writer import stream_writer
 from frazil.spark.types import spark_schema
 from frazil.spark.workers.between_tasks import lighten_next_task
-from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of
-from frazil.spark.writing.writer import FrazilWriter
+from frazil.spark.workers.registered import registered
+from frazil.spark.writing.arriving import Arriving
+from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of, schema_mode
+from frazil.spark.writing.schema_changes import EvolvingWriter, SchemaChange, comes_with_rows
+from frazil.spark.writing.writer import ArrivingWriter, FrazilWriter
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
@@ -69,12 +73,9 @@ def register(spark: SparkSession) -> None:
     locations or by PyIceberg's configuration.
     """
     catalogs = session_catalogs(spark)
-    try:
-        spark.dataSource.register(_with_catalogs(catalogs) if catalogs else FrazilDataSource)
-    except AnalysisException as error:
-        # In the session of a stream's batch, PySpark 4.0 has found the format by itself.
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+    by_case = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    source = _of_session(catalogs, by_case) if catalogs or by_case else FrazilDataSource
+    registered(spark, source, (catalogs, by_case))
 
 
 class FrazilDataSource(DataSource):
@@ -86,6 +87,7 @@ class FrazilDataSource(DataSource):
     """
 
     catalogs: ClassVar[Catalogs] = {}
+    case_sensitive: ClassVar[bool] = False
 
     @classmethod
     def name(cls) -> str:
@@ -115,8 +117,17 @@ class FrazilDataSource(DataSource):
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
+        key = str if self.case_sensitive else str.lower
+        mode = schema_mode(self.options, overwrite)
+        change = None if mode is None else SchemaChange.of(schema, table.schema, key, mode == "overwrite")
+        if change is not None and comes_with_rows(table) and job.operation != "overwrite-partitions":
+            arriving = Arriving.of(schema, change.schema_after(table), self.case_sensitive)
+            return EvolvingWriter(table, job, change, arriving)
+        if change is not None:
+            table = change.committed(table)
+        arriving = Arriving.of(schema, table.schema, self.case_sensitive)
         job.check(table)
-        return FrazilWriter(table, job)
+        return FrazilWriter(table, job) if arriving is None else ArrivingWriter(table, job, arriving)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of a stream of rows: first those of the present table, then those that are appended."""
@@ -132,7 +143,11 @@ class FrazilDataSource(DataSource):
         """A writer that appends each batch once. With output mode `complete` it overwrites."""
         table = self._table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
         table.writable_location()
-        return stream_writer(table, self.options, job_of(self.options, overwrite))
+        if schema_mode(self.options, overwrite) is not None:
+            change = SchemaChange.of(schema, table.schema, str if self.case_sensitive else str.lower)
+            table = table if change is None else change.committed(table)
+        arriving = Arriving.of(schema, table.schema, self.case_sensitive)
+        return stream_writer(table, self.options, job_of(self.options, overwrite), arriving)
 
     def _table(self, options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
         return _table(options, known, self.catalogs)
@@ -143,11 +158,12 @@ class FrazilDataSource(DataSource):
         return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
 
 
-def _with_catalogs(given: Catalogs) -> type[FrazilDataSource]:
-    """The format with catalogs. Spark runs it in other processes, which don't have the session's settings."""
+def _of_session(given: Catalogs, by_case: bool) -> type[FrazilDataSource]:
+    """The format with settings of a session. Spark runs it in other processes, which don't have these settings."""
 
     class SessionDataSource(FrazilDataSource):
         catalogs = given
+        case_sensitive = by_case
 
     return SessionDataSource
 

@@ -9,22 +9,30 @@ import os
 import pickle
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
+from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.capabilities import supports
 from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange
+from frazil.results import LastCommit
+from frazil.spark.changes.by_expression import change_by_expression, needs_spark
+from frazil.spark.changes.clauses import Expression
 from frazil.spark.changes.job import ChangeJob, change_rows
+from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
+from frazil.spark.changes.keywords import by_keywords
+from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
+from frazil.spark.columns import is_column
 from frazil.spark.jobs.job import Job
 from frazil.spark.jobs.target import writable
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.settings import setting
 from frazil.table import Table
 
-__all__ = ["delete", "merge", "update", "upsert"]
+__all__ = ["delete", "merge", "merge_into", "update", "upsert"]
 
 # The size of the data files that one task changes, and the most tasks. Each task plans for itself.
 _PART_BYTES = 64 << 20
@@ -36,29 +44,37 @@ def merge(
     table: Table | str | os.PathLike[str],
     on: Columns | None = None,
     *,
-    when_matched_update: bool | Mapping[str, str] = False,
-    when_matched_delete: bool | Filter = False,
-    when_not_matched_insert: bool | Mapping[str, str] = False,
-    when_not_matched_by_source_delete: bool | Filter = False,
+    when_matched_update: bool | Mapping[str, str | Column] = False,
+    when_matched_delete: bool | Filter | Column = False,
+    when_not_matched_insert: bool | Mapping[str, str | Column] = False,
+    when_not_matched_by_source_delete: bool | Filter | Column = False,
+    when_matched_update_where: str | Column | None = None,
+    null_safe: bool = False,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates, deletes and inserts rows of a table, by how they match a DataFrame by a key, as `Table.merge` does.
 
     Spark joins the rows with the keys of the files that can match, and executors write the changes. The driver only
     gets messages. `write.merge.mode` decides whether they write delete files or rewrite files. Several rows of the
-    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted.
+    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted. The result
+    says what the commit did. If `job_id` was done before, no snapshot is made.
+
+    Values and conditions may be expressions of Spark's SQL over both sides, in which the DataFrame's columns are
+    `s.name` and the table's `t.name`. `merge_into` has all clauses of SQL's MERGE, in any order.
 
     Args:
         df: The rows. Spark keeps them (`DataFrame.persist`) until the merge ends, because it reads them more than once.
         table: A table, its location, or its name (`catalog.namespace.table`). A table object stays at its version;
             `refresh()` shows the new rows.
         on: The columns of the key; None for the table's identifier fields.
-        when_matched_update: As for `Table.merge`.
-        when_matched_delete: As for `Table.merge`.
-        when_not_matched_insert: As for `Table.merge`.
-        when_not_matched_by_source_delete: As for `Table.merge`.
+        when_matched_update: As for `Table.merge`. Values may also be expressions: `{"n": "t.n + s.n"}`.
+        when_matched_delete: As for `Table.merge`, or a condition over both sides.
+        when_not_matched_insert: As for `Table.merge`. Values may also be expressions over the DataFrame.
+        when_not_matched_by_source_delete: As for `Table.merge`, or a Column.
+        when_matched_update_where: A condition over both sides for the update: `"s.ts > t.ts"`. Other rows stay.
+        null_safe: Whether null matches null in the key, as SQL's `<=>` does.
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
@@ -67,17 +83,69 @@ def merge(
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    change = row_requests.merge_change(
-        on,
+    opened = writable(df.sparkSession, table)
+    job = Job.named(branch, snapshot_properties, job_id)
+    given = (
         when_matched_update,
         when_matched_delete,
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
+    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe)
+    if clauses is not None:
+        key = None if on is None else tuple(arguments.columns(on, "on"))
+        return merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)
+    change = row_requests.merge_change(on, *given)  # type: ignore[arg-type]
+    if job.is_done(opened):
+        return LastCommit()
+    merge_rows(df, opened, change, job)
+    return job.done(opened)
+
+
+def merge_into(
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    on: str | Column | Sequence[str] | None = None,
+    *,
+    source: str = "s",
+    target: str = "t",
+    null_safe: bool = False,
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+) -> MergeInto:
+    """Begins a merge by clauses: `whenMatched(…).update({…})`, `whenNotMatched().insertAll()`, and at last `.merge()`.
+
+    Conditions and values are Spark's expressions over the joined rows, as texts of SQL or as Columns. In them, the
+    DataFrame's columns are `s.name` and the table's `t.name`. Spark evaluates them on the executors. Only files that
+    can have rows with the source's keys are read, if `on` has parts like `t.id = s.id`. Subqueries see the session's
+    tables and temporary views.
+
+    Args:
+        df: The rows. Spark keeps them (`DataFrame.persist`) until the merge ends, because it reads them more than once.
+        table: As for `merge`.
+        on: Which rows match: a condition such as `"t.id = s.id and t.day = s.day"`, a Column, or the columns of the
+            key, which both sides have. A text that is the name of a column of the table means a key. None for the
+            table's identifier fields.
+        source: The DataFrame's name in expressions.
+        target: The table's name in expressions.
+        null_safe: Whether null matches null in the columns of the key. In a condition, write `<=>`.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Properties to add to the snapshot's summary.
+        job_id: As for `append`.
+
+    Raises:
+        InvalidInputError: An argument is wrong.
+    """
     opened = writable(df.sparkSession, table)
     job = Job.named(branch, snapshot_properties, job_id)
-    if not job.is_done(opened):
-        merge_rows(df, opened, change, job)
+    return MergeInto(MergeTarget(df, opened, _on(on), source, target, null_safe, job))
+
+
+def _on(on: str | Column | Sequence[str] | None) -> Expression | tuple[str, ...] | None:
+    if on is None or isinstance(on, str) or is_column(on):
+        return on  # type: ignore[return-value]
+    return tuple(arguments.columns(on, "on"))  # type: ignore[arg-type]
 
 
 def upsert(
@@ -85,10 +153,11 @@ def upsert(
     table: Table | str | os.PathLike[str],
     on: Columns | None = None,
     *,
+    null_safe: bool = False,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates the rows that match a DataFrame's rows by a key, and inserts the other rows of the DataFrame.
 
     It is a `merge` that does both.
@@ -97,6 +166,7 @@ def upsert(
         df: As for `merge`.
         table: As for `merge`.
         on: As for `merge`.
+        null_safe: As for `merge`.
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
@@ -105,12 +175,13 @@ def upsert(
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
-    merge(
+    return merge(
         df,
         table,
         on,
         when_matched_update=True,
         when_not_matched_insert=True,
+        null_safe=null_safe,
         branch=branch,
         snapshot_properties=snapshot_properties,
         job_id=job_id,
@@ -120,21 +191,26 @@ def upsert(
 def delete(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: Filter,
+    where: Filter | Column,
     *,
+    alias: str = "t",
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Deletes the rows of a table for which a filter is true, as `Table.delete` does. Executors do the work.
 
     Files in which every row matches are removed by metadata alone. Executors look for the rows in the other files, and
-    `write.delete.mode` decides what they write.
+    `write.delete.mode` decides what they write. A condition that only Spark understands is evaluated by Spark: a text
+    of SQL with functions or subqueries (`"id in (select id from doomed)"`), or a Column. Files that Spark's filters
+    exclude are not read. Subqueries see the session's tables and temporary views.
 
     Args:
         spark: The session, classic or Connect.
         table: As for `merge`.
-        where: The rows to delete, as for `Table.delete`.
+        where: The rows to delete: a filter as for `Table.delete`, or a condition of Spark's. A text that is both is
+            Frazil's filter; `pyspark.sql.functions.expr(text)` makes it Spark's.
+        alias: The table's name in conditions of Spark's, for subqueries that refer to its columns.
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
@@ -143,27 +219,32 @@ def delete(
         InvalidInputError: The filter does not fit the schema.
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
-    job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.delete(where), job)
+    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    if needs_spark(spark, opened, where, {}, alias):
+        return change_by_expression(spark, opened, where, None, alias, job)
+    return _change_by_files(spark, opened, row_requests.delete(where), job)
 
 
 def update(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: Filter,
+    where: Filter | Column,
     values: Mapping[str, object],
     *,
+    alias: str = "t",
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Changes columns of the rows for which a filter is true, as `Table.update` does. Executors do the work.
 
     Args:
         spark: The session, classic or Connect.
         table: As for `merge`.
-        where: The rows to update, as for `Table.update`; `"true"` for all rows.
-        values: The new values by column, as for `Table.update`.
+        where: The rows to update, as for `delete`; `"true"` for all rows.
+        values: The new values by column: as for `Table.update`, or Columns of Spark's over the old row
+            (`expr("price * 1.1")`). A text is a value. Members of structs are named with dots if the value is a Column.
+        alias: As for `delete`.
         branch: The branch to change, if not `main`.
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
@@ -173,14 +254,18 @@ def update(
         UnsupportedError: A new value is for a column that is a struct, list or map.
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
-    job = Job.named(branch, snapshot_properties, job_id)
-    _change_by_files(spark, writable(spark, table), row_requests.update_change(where, values), job)
+    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    if needs_spark(spark, opened, where, values, alias):
+        return change_by_expression(spark, opened, where, values, alias, job)
+    return _change_by_files(spark, opened, row_requests.update_change(where, values), job)
 
 
-def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:
+def _change_by_files(
+    spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job
+) -> LastCommit:
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
-        return
+        return LastCommit()
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
     if supports(table._core, "row_changes_by_executors"):
@@ -188,9 +273,10 @@ def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         table._change_rows(change, None, job.branch, job.members())
-        return
+        return job.done(table)
     payloads = [pickle.dumps(part) for part in _parts(files)]
     change_rows(scattered(spark, payloads), ChangeJob(table, change, change.filter, job, whole))
+    return job.done(table)
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

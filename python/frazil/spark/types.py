@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from frazil.exceptions import UnsupportedError
 from frazil.schema import Field, Schema
 
-__all__ = ["arrow_schema", "conform", "sent_schema", "spark_schema", "spark_type"]
+__all__ = ["arrow_schema", "arrow_type", "conform", "sent_schema", "spark_schema", "spark_type"]
 
 # The layout and metadata by which Spark recognises variants.
 _VARIANT = pa.struct(
@@ -126,10 +126,11 @@ def spark_type(f: Field) -> st.DataType:
 
 
 def _arrow_field(f: Field, nullable: bool = False) -> pa.Field:
-    return pa.field(f.name, _arrow_type(f), nullable=nullable or not f.required)
+    return pa.field(f.name, arrow_type(f), nullable=nullable or not f.required)
 
 
-def _arrow_type(f: Field) -> pa.DataType:
+def arrow_type(f: Field) -> pa.DataType:
+    """A column's type in the Arrow batches that Spark takes."""
     found = _primitive(f.type)
     if found is not None:
         return found[1]

@@ -6,13 +6,16 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from frazil.engines import Engine
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Filter
+from frazil.results import LastCommit
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
@@ -20,11 +23,17 @@ from frazil.spark.types import sent_schema
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
 from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, write_job_folder, write_lane
+from frazil.spark.writing.schema_changes import SchemaChange, comes_with_rows
+from frazil.spark.writing.store_assignment import conformed, same_name
 from frazil.spark.writing.writer import FrazilWriter, Written, commit_once
 from frazil.table import Table
 
 # Pickles of older versions look for the three classes in this module.
 __all__ = ["FrazilWriter", "WriteJob", "Written", "append", "explain_write", "overwrite", "overwrite_partitions"]
+
+
+SchemaMode: TypeAlias = Literal["merge", "overwrite"] | None
+"""How rows may change the schema."""
 
 
 def append(
@@ -35,8 +44,11 @@ def append(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+    merge_schema: bool = False,
+) -> LastCommit:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
+
+    The result says what the commit did. If `job_id` was done before, no snapshot is made.
 
     Args:
         df: The rows.
@@ -54,6 +66,7 @@ def append(
         engine: Who writes the files. `auto`: Spark's own Parquet writer if its files are like those of Iceberg's
             writers, otherwise Frazil's writer on the executors. `native`: Spark's writer, or an error. `arrow`:
             Frazil's writer. `explain_write` says which one. So does the summary's property `frazil.write-engine`.
+        merge_schema: Add columns that only the DataFrame has to the table, and widen types, in the same commit.
 
     Raises:
         InvalidInputError: An argument is wrong, or a column does not exist in the table or has another type. Errors
@@ -62,7 +75,7 @@ def append(
             columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
-    _write(df, table, job, distribution, engine)
+    return _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def overwrite(
@@ -74,7 +87,9 @@ def overwrite(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+    merge_schema: bool = False,
+    overwrite_schema: bool = False,
+) -> LastCommit:
     """Replaces rows of a table by a DataFrame's rows in one commit, as `Table.overwrite` does.
 
     Rows that others commit while Spark computes are replaced as well.
@@ -89,12 +104,19 @@ def overwrite(
         job_id: As for `append`.
         distribution: As for `append`.
         engine: As for `append`.
+        merge_schema: As for `append`.
+        overwrite_schema: Give the table the DataFrame's columns, in the same commit. Needs `where=None`.
 
     Raises:
         InvalidInputError: As for `append`, or the filter does not fit.
         UnsupportedError: As for `append`, or the filter selects less than whole partitions of a table of Apache Paimon.
     """
-    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
+    if overwrite_schema and where is not None:
+        raise InvalidInputError(
+            "only an overwrite of the whole table can overwrite its schema", hint="Leave out where="
+        )
+    mode: SchemaMode = "overwrite" if overwrite_schema else "merge" if merge_schema else None
+    return _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine, mode)
 
 
 def overwrite_partitions(
@@ -105,7 +127,8 @@ def overwrite_partitions(
     job_id: str | None = None,
     distribution: Distribution = "auto",
     engine: Engine = "auto",
-) -> None:
+    merge_schema: bool = False,
+) -> LastCommit:
     """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
 
     Args:
@@ -116,12 +139,14 @@ def overwrite_partitions(
         job_id: As for `append`.
         distribution: As for `append`.
         engine: As for `append`.
+        merge_schema: As for `append`.
 
     Raises:
         InvalidInputError: As for `append`.
         UnsupportedError: As for `append`.
     """
-    _write(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
+    job = _job("overwrite-partitions", None, branch, snapshot_properties, job_id)
+    return _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def _job(
@@ -138,18 +163,31 @@ def _job(
 
 def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
     """Who would write a DataFrame's rows into a table, and why. Print it. The arguments are those of `append`."""
-    return write_lane(df, writable(df.sparkSession, table), engine)
+    opened = writable(df.sparkSession, table)
+    return write_lane(conformed(df, opened), opened, engine)
 
 
 def _write(
-    df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
-) -> None:
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    job: WriteJob,
+    distribution: Distribution,
+    engine: Engine,
+    schema_mode: SchemaMode = None,
+) -> LastCommit:
     opened = writable(df.sparkSession, table)
     job.check_branch(opened)
     if job.is_done(opened):
-        return
+        return LastCommit()
+    if schema_mode is not None:
+        opened, change = _with_schema(df, opened, job, schema_mode)
+        if change is not None:
+            register(df.sparkSession)
+            _write_by_tasks(conformed(df, opened, change.schema_after(opened).fields), opened, job, schema_mode)
+            return job.done(opened)
     # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
+    df = conformed(df, opened)
     lane = write_lane(df, opened, engine)
     if lane.engine == "arrow":
         _check_columns(df, opened, job)
@@ -162,6 +200,15 @@ def _write(
         commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
     else:
         _write_by_tasks(rows, opened, job)
+    return job.done(opened)
+
+
+def _with_schema(df: DataFrame, table: Table, job: WriteJob, mode: SchemaMode) -> tuple[Table, SchemaChange | None]:
+    """The change of the schema that is committed with the rows. Otherwise the table after a commit of it."""
+    change = SchemaChange.of(df.schema, table.schema, same_name(df.sparkSession), mode == "overwrite")
+    if change is None or (comes_with_rows(table) and job.operation != "overwrite-partitions"):
+        return table, change
+    return change.committed(table), None
 
 
 def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
@@ -174,7 +221,7 @@ def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
     table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)
 
 
-def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
+def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob, schema_mode: SchemaMode = None) -> None:
     """Writes rows by the data source's writer, which commits and cleans up."""
     register(rows.sparkSession)
     writer = rows.write.format("frazil")
@@ -185,6 +232,8 @@ def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
         writer = writer.option("replace-where", job.where)
     if job.branch is not None:
         writer = writer.option("branch", job.branch)
+    if schema_mode is not None:
+        writer = writer.option(f"{schema_mode}-schema", "true")
     # Spark changes names of options to lower case, but not their values.
     writer = writer.option("snapshot-properties", wire.text_of(job.properties))
     writer.options(**handle_of(table)).save(table.writable_location())

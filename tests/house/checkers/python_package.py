@@ -34,6 +34,8 @@ PARTS = [
     # What users, tables and Spark itself call.
     ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read", "spark.row_changes"],
     ["spark.engine", "spark.query", "spark.streaming", "spark.write"],
+    ["spark.tables"],
+    ["spark.sql"],
     ["spark.__init__"],
     # What Spark finds by its name.
     ["pyspark_frazil"],

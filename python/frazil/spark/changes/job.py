@@ -22,6 +22,7 @@ from frazil._core import CommitMessage
 from frazil.requests.rows import RowChange, commit_parts, write_file_part, write_matched_part
 from frazil.spark.jobs.job import Job, attempt_number, give_up, unless_committed
 from frazil.spark.workers.errors import raised_by_workers
+from frazil.spark.workers.registered import registered
 from frazil.table import Table
 
 __all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
@@ -142,7 +143,7 @@ def change_rows(rows: DataFrame, job: ChangeJob) -> None:
         rows: For a merge, the rows of the source with the columns of `PLACES`; otherwise payloads in column `split`.
         job: The change.
     """
-    rows.sparkSession.dataSource.register(ChangeSink)
+    format = registered(rows.sparkSession, ChangeSink)
     packed = base64.b64encode(zlib.compress(pickle.dumps(job), 1)).decode("ascii")
     with raised_by_workers():
-        rows.write.format(ChangeSink.name()).mode("append").option(_JOB, packed).save()
+        rows.write.format(format).mode("append").option(_JOB, packed).save()

@@ -21,7 +21,7 @@ from pyspark.sql import types as st
 
 from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate, col
+from frazil.expr import Predicate, Term, col
 from frazil.requests.rows import RowChange, write_matched_part
 from frazil.schema import Field
 from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
@@ -33,7 +33,23 @@ from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import partition_columns
 from frazil.table import Table
 
-__all__ = ["BROADCAST_MAX_ROWS", "DRIVER_MAX_BYTES", "DRIVER_MAX_BYTES_DEFAULT", "DRIVER_MAX_ROWS", "merge_rows"]
+__all__ = [
+    "BROADCAST_MAX_ROWS",
+    "BROADCAST_MAX_ROWS_DEFAULT",
+    "DRIVER_MAX_BYTES",
+    "DRIVER_MAX_BYTES_DEFAULT",
+    "DRIVER_MAX_ROWS",
+    "Facts",
+    "Key",
+    "Source",
+    "all_keys",
+    "branch_or_none",
+    "collect_facts",
+    "has_hash",
+    "keys_of",
+    "merge_rows",
+    "persisted",
+]
 
 DRIVER_MAX_ROWS = "spark.frazil.changes.driver-max-rows"
 """Spark setting: the most rows of a source that the driver merges itself. Default 10,000; 0 for never."""
@@ -44,7 +60,7 @@ BROADCAST_MAX_ROWS = "spark.frazil.changes.broadcast-max-rows"
 
 _DRIVER_MAX_ROWS = 10_000
 DRIVER_MAX_BYTES_DEFAULT = 64 << 20
-_BROADCAST_MAX_ROWS = 500_000
+BROADCAST_MAX_ROWS_DEFAULT = 500_000
 # A key column with no more values than this is filtered by its values, otherwise by its smallest and largest value.
 _MOST_VALUES = 200
 # The most tasks that write inserted rows of a table without partitions.
@@ -84,6 +100,8 @@ class Source:
     rows: DataFrame
     names: tuple[str, ...]
     keys: tuple[Key, ...]
+    nulls: tuple[bool, ...] = ()
+    """For each column of the key, whether null matches null. Empty: for none."""
 
     @classmethod
     def of(cls, df: DataFrame, keys: Sequence[Key]) -> Source:
@@ -103,8 +121,13 @@ class Source:
         return f.col(quoted(f"frazil key {i}"))
 
     def has_key(self) -> Column:
-        """Whether a row has no null in the key. Other rows match nothing."""
-        return reduce(Column.__and__, (self.key(i).isNotNull() for i in range(len(self.keys))))
+        """Whether a row has no null in the key where null matches nothing. Other rows match nothing."""
+        strict = (self.key(i).isNotNull() for i in range(len(self.keys)) if not self.matches_null(i))
+        return reduce(Column.__and__, strict, f.lit(True))
+
+    def matches_null(self, i: int) -> bool:
+        """Whether null matches null in a column of the key."""
+        return bool(self.nulls) and self.nulls[i]
 
     def with_keys(self) -> DataFrame:
         """The keys of the rows that have a key without null."""
@@ -141,13 +164,13 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
         _on_driver(df.toArrow(), table, change, job)
         return
     _check(df, table, change, job)
-    keys = _keys(table, change.on)
+    keys = keys_of(table, change.on)
     if not all(key.is_comparable for key in keys):
         _on_driver(df.toArrow(), table, change, job)
         return
     source = Source.of(df, keys)
-    with _persisted(source.rows):
-        facts = _collect_facts(source)
+    with persisted(source.rows):
+        facts = collect_facts(source)
         everything = change.delete_missing is not None
         where = "true" if everything or facts.where is None else str(facts.where)
         if _is_small(source, facts, table, where, job):
@@ -173,10 +196,11 @@ def _check(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> No
     write_matched_part(table._core, change, "true", rows, job.branch, 0)
 
 
-def _keys(table: Table, on: Sequence[str] | None) -> list[Key]:
+def keys_of(table: Table, on: Sequence[str] | None) -> list[Key]:
+    """The columns with these full names; None means the table's identifier fields."""
     if on is not None:
         return [_find_key(table.schema.fields, tuple(name.split(".")), name) for name in on]
-    by_id = {key.field.id: key for key in _all_keys(table.schema.fields, ())}
+    by_id = {key.field.id: key for key in all_keys(table.schema.fields, ())}
     return [by_id[id_] for id_ in table.schema._core.identifier_field_ids]
 
 
@@ -185,18 +209,19 @@ def _find_key(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:
     whole = next((field for field in fields if field.name == name), None)
     if whole is not None:
         return Key((name,), whole)
-    return next(key for key in _all_keys(fields, ()) if key.path == path)
+    return next(key for key in all_keys(fields, ()) if key.path == path)
 
 
-def _all_keys(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
+def all_keys(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
+    """All columns and members of structs. `path` is where the fields are."""
     for field in fields:
         yield Key((*path, field.name), field)
         if field.type.startswith("struct<"):
-            yield from _all_keys(field.children, (*path, field.name))
+            yield from all_keys(field.children, (*path, field.name))
 
 
 @contextmanager
-def _persisted(rows: DataFrame) -> Iterator[None]:
+def persisted(rows: DataFrame) -> Iterator[None]:
     """Keeps rows that are computed several times, so that they are the same each time. Not every Spark can do so."""
     with suppress(PySparkException):
         rows.persist()
@@ -207,7 +232,8 @@ def _persisted(rows: DataFrame) -> Iterator[None]:
             rows.unpersist()
 
 
-def _collect_facts(source: Source) -> Facts:
+def collect_facts(source: Source) -> Facts:
+    """Counts the source's rows, and finds which values the keys have."""
     ordered = [i for i, key in enumerate(source.keys) if key.is_ordered]
     asked = [f.count(f.lit(1)).alias("rows"), f.count(f.when(source.has_key(), 1)).alias("keyed")]
     for i in ordered:
@@ -227,12 +253,21 @@ def _range_filter(source: Source, i: int, found: pa.Table) -> Predicate | None:
         if found[f"values {i}"][0].as_py() <= _MOST_VALUES:
             values = source.with_keys().select(source.key(i)).distinct().limit(2 * _MOST_VALUES + 1).toArrow()
             if values.num_rows <= 2 * _MOST_VALUES:
-                return term.is_in(values.column(0).to_pylist())
+                known = [value for value in values.column(0).to_pylist() if value is not None]
+                found_values = term.is_in(known) if known else None
+                return _or_null(source, i, term, found_values)
         least: Predicate = term >= found[f"least {i}"][0].as_py()
         greatest: Predicate = term <= found[f"greatest {i}"][0].as_py()
     except (OverflowError, ValueError):
         return None
-    return least & greatest
+    return _or_null(source, i, term, least & greatest)
+
+
+def _or_null(source: Source, i: int, term: Term, found: Predicate | None) -> Predicate | None:
+    """The filter, or null as well if null matches null."""
+    if not source.matches_null(i):
+        return found
+    return term.is_null() if found is None else found | term.is_null()
 
 
 def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) -> bool:
@@ -242,7 +277,7 @@ def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) 
         return False
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     left = most
-    for task in table.scan(where, at=_branch_or_none(table, job)).plan_files():
+    for task in table.scan(where, at=branch_or_none(table, job)).plan_files():
         left -= task.data_file.size_bytes
         if left < 0:
             return False
@@ -256,14 +291,15 @@ def _has_duplicate_keys(rows: pa.Table, keys: int) -> bool:
     return bool(keyed.group_by(names).aggregate([]).num_rows < keyed.num_rows)
 
 
-def _branch_or_none(table: Table, job: Job) -> str | None:
+def branch_or_none(table: Table, job: Job) -> str | None:
+    """The branch to read, if it exists."""
     return job.branch if job.branch is not None and job.branch in table.refs else None
 
 
 def _target(source: Source, table: Table, where: str, job: Job) -> Placed:
     """The keys and places of the table's rows."""
     select = list(dict.fromkeys(key.name for key in source.keys))
-    placed = read_placed(source.rows.sparkSession, table, where, select, _branch_or_none(table, job))
+    placed = read_placed(source.rows.sparkSession, table, where, select, branch_or_none(table, job))
     keys = [f.col(".".join(map(quoted, key.path))).alias(f"frazil target {i}") for i, key in enumerate(source.keys)]
     rows = placed.rows.select(*keys, f.col("_file").alias(_FILE), f.col("_pos").alias(_POSITION))
     return placed.of(rows)
@@ -277,7 +313,7 @@ def _equal(source: Source) -> Column:
 def _matches(source: Source, facts: Facts, table: Table, change: RowChange.Merge, job: Job) -> DataFrame:
     """The source's columns and the places: a row for each match, each inserted row and each missing row."""
     spark = source.rows.sparkSession
-    broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
+    broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, BROADCAST_MAX_ROWS_DEFAULT, "rows")
     keys = f.broadcast(source.with_keys()) if broadcast else source.with_keys()
     nowhere = [f.lit(None).cast("string").alias(_FILE), f.lit(None).cast("bigint").alias(_POSITION)]
     own, file, position = source.columns, f.col(quoted(_FILE)), f.col(quoted(_POSITION))
@@ -329,16 +365,15 @@ def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChan
 def _hashable(matches: DataFrame, source: Source) -> list[Column]:
     """Columns that distinguish inserted rows. Spark has no hash of maps and variants."""
     simple = [
-        column
-        for column, field in zip(source.columns, matches.schema.fields, strict=False)
-        if _has_hash(field.dataType)
+        column for column, field in zip(source.columns, matches.schema.fields, strict=False) if has_hash(field.dataType)
     ]
     if not simple:
         raise InvalidInputError("a merge needs a column that is not a list or map")
     return simple
 
 
-def _has_hash(type_: st.DataType) -> bool:
+def has_hash(type_: st.DataType) -> bool:
+    """Whether Spark can hash values of a type."""
     if isinstance(type_, st.StructType):
-        return all(_has_hash(field.dataType) for field in type_.fields)
+        return all(has_hash(field.dataType) for field in type_.fields)
     return isinstance(type_, st.AtomicType) and not isinstance(type_, st.VariantType)

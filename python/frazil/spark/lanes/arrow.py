@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from frazil import _core
 from frazil.scan import Split
 from frazil.spark.types import arrow_schema, conform, sent_schema
+from frazil.spark.workers.registered import registered
 from frazil.spark.workers.remote import on_executors, on_executors_with
 
 __all__ = [
@@ -200,8 +201,7 @@ def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
     data source.
     """
     packed = base64.b64encode(zlib.compress(pickle.dumps(payloads), 1)).decode("ascii")
-    spark.dataSource.register(SplitSource)
-    return spark.read.format(SplitSource.name()).option("splits", packed).load()
+    return spark.read.format(registered(spark, SplitSource)).option("splits", packed).load()
 
 
 class SplitSource(DataSource):

@@ -68,7 +68,9 @@ class Commits:
         """Refuses snapshots that can't be read after the last one, which may no longer exist."""
 
     def _place(self, line: list[Snapshot], start: Mapping[str, str]) -> int | None:
-        """The position of the first snapshot after an offset."""
+        """The position of the first snapshot after an offset. That one may have expired, if its child exists."""
+        if line and line[0].parent_id is not None and str(line[0].parent_id) == start["snapshot-id"]:
+            return 0
         return next((i + 1 for i, s in enumerate(line) if str(s.id) == start["snapshot-id"]), None)
 
     def size_of(self, snapshot: Snapshot) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from frazil._core import CommitMessage
 from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
 from frazil.spark.jobs.job import give_up, history
 from frazil.spark.workers.between_tasks import lighten_next_task
+from frazil.spark.writing.arriving import Arriving
 from frazil.spark.writing.job import WriteJob
 from frazil.spark.writing.writer import Written, write_rows
 from frazil.table import Table
@@ -45,8 +46,10 @@ def check_stream_writes() -> None:
         )
 
 
-def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> DataSourceStreamWriter:
-    """A writer of a stream's batches.
+def stream_writer(
+    table: Table, options: Mapping[str, str], job: WriteJob, arriving: Arriving | None = None
+) -> DataSourceStreamWriter:
+    """A writer of a stream's batches. `arriving` says what becomes of rows whose names or types differ.
 
     Raises:
         UnsupportedError: PySpark is older than 4.1.
@@ -58,7 +61,7 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
         )
     job.check(table)
     check_stream_writes()
-    writer: DataSourceStreamWriter = _writer()(table, job)
+    writer: DataSourceStreamWriter = _writer()(table, job, arriving)
     return writer
 
 
@@ -71,15 +74,17 @@ class _StreamWritten(Written):
 
 def _writer() -> type[Any]:
     class FrazilStreamWriter(DataSourceStreamArrowWriter):
-        def __init__(self, table: Table, job: WriteJob) -> None:
+        def __init__(self, table: Table, job: WriteJob, arriving: Arriving | None) -> None:
             self._table = table
             self._job = job
+            self._arriving = arriving
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> _StreamWritten:
             context = TaskContext.get()
             query = None if context is None else context.getLocalProperty(_QUERY_OF_TASK)
             lighten_next_task()
-            return _StreamWritten(write_rows(self._table, iterator, self._job), query)
+            rows = iterator if self._arriving is None else self._arriving.batches(iterator)
+            return _StreamWritten(write_rows(self._table, rows, self._job), query)
 
         def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
             written, query = _batch(messages)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
-from frazil.exceptions import BY_KIND, FrazilError
+from frazil.exceptions import BY_KIND, FrazilError, InvalidInputError
 
 __all__ = ["of_workers", "raised_by_workers"]
 
@@ -17,8 +17,14 @@ _BY_NAME = {cls.__name__: cls for cls in BY_KIND.values()}
 _RAISED = re.compile(r"^frazil\.exceptions\.(\w+): (.*)$", re.MULTILINE)
 
 
+# Errors that conditions of Frazil raise in the JVM: see `frazil.spark.writing.store_assignment`.
+_RAISED_BY_SPARK = re.compile(r"\[USER_RAISED_EXCEPTION\] frazil: (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+
+
 def of_workers(text: str) -> FrazilError | None:
     """The error of Frazil at the end of a traceback that Spark shows, if there is one."""
+    if by_spark := _RAISED_BY_SPARK.search(text):
+        return InvalidInputError(by_spark[1])
     found = [match for match in _RAISED.finditer(text) if match[1] in _BY_NAME]
     return _BY_NAME[found[-1][1]](found[-1][2].strip()) if found else None
 

@@ -13,10 +13,20 @@ from frazil.spark import wire
 from frazil.spark.jobs.job import Job, give_up, unless_committed
 from frazil.table import Table
 
-__all__ = ["SUMMARY_PREFIX", "WRITE_OPTIONS", "Operation", "WriteJob", "job_of"]
+__all__ = ["SUMMARY_PREFIX", "WRITE_OPTIONS", "Operation", "WriteJob", "job_of", "schema_mode"]
 
 # Options of writes. Options that begin with the prefix become properties of the snapshot's summary.
-WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id", "snapshot-properties")
+WRITE_OPTIONS = (
+    "branch",
+    "overwrite-mode",
+    "replace-where",
+    "job-id",
+    "snapshot-properties",
+    "merge-schema",
+    "mergeschema",
+    "overwrite-schema",
+    "overwriteschema",
+)
 SUMMARY_PREFIX = "snapshot-property."
 
 Operation = Literal["append", "overwrite", "overwrite-partitions"]
@@ -85,6 +95,26 @@ class WriteJob(Job):
                 {"table": table.location},
                 "Call the table's own methods on the driver",
             )
+
+
+def schema_mode(options: Mapping[str, str], overwrite: bool) -> Literal["merge", "overwrite"] | None:
+    """How options of `df.write` let rows change the schema: `mergeSchema`, `merge-schema`, `overwriteSchema`.
+
+    Raises:
+        InvalidInputError: A value is wrong, or an append would overwrite the schema.
+    """
+    given = {name.lower().replace("-", ""): value.lower() for name, value in options.items()}
+    wanted = [name for name in ("overwriteschema", "mergeschema") if given.get(name, "false") != "false"]
+    for name in wanted:
+        if given[name] != "true":
+            raise InvalidInputError(f"option '{name}' can't be '{given[name]}'", hint="Use true or false")
+    if "overwriteschema" not in wanted:
+        return "merge" if wanted else None
+    if not overwrite or "replacewhere" in given or given.get("overwritemode", "static") != "static":
+        raise InvalidInputError(
+            "only an overwrite of the whole table can overwrite its schema", hint="Use mode('overwrite')"
+        )
+    return "overwrite"
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:

@@ -12,10 +12,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from frazil._core import CommitMessage
 from frazil.spark.jobs.job import attempt_number, give_up
 from frazil.spark.workers.between_tasks import lighten_next_task
+from frazil.spark.writing.arriving import Arriving
 from frazil.spark.writing.job import WriteJob
 from frazil.table import Table
 
-__all__ = ["FrazilWriter", "Written", "commit_once", "messages_of", "write_rows"]
+__all__ = ["ArrivingWriter", "FrazilWriter", "Written", "commit_once", "messages_of", "write_rows"]
 
 
 @dataclass
@@ -49,6 +50,18 @@ class FrazilWriter(DataSourceArrowWriter):
         """
         if None in messages:
             give_up(self._table, messages_of(messages))
+
+
+class ArrivingWriter(FrazilWriter):
+    """The same, for rows whose names or types differ from the table's."""
+
+    def __init__(self, table: Table, job: WriteJob, arriving: Arriving) -> None:
+        super().__init__(table, job)
+        self._arriving = arriving
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Writes one task's rows into new files. If that fails, the files are deleted."""
+        return super().write(self._arriving.batches(iterator))
 
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
