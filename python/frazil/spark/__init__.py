@@ -27,9 +27,9 @@ from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning.executors import plan, read_tasks
-from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, merge_into, update, upsert
+from frazil.spark.sql.entry import sql
 from frazil.spark.streaming import write_stream
 from frazil.spark.tables import save_as_table, view
 from frazil.spark.types import spark_schema

@@ -71,8 +71,8 @@ def _assignments(argument: str, value: Any) -> Any:
     return {arguments.text(argument, to): text(argument, new) for to, new in value.items()}
 
 
-_filter = CHECKS["str | Predicate"]
-_filter_or_flag = CHECKS["bool | str | Predicate"]
+_filter = CHECKS["Filter"]
+_filter_or_flag = CHECKS["bool | Filter"]
 
 
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {

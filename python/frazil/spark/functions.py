@@ -19,12 +19,12 @@ from decimal import Decimal
 from typing import Any, cast
 
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from frazil import transforms
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark import wire
 from frazil.spark.workers.remote import on_executors_each
 
@@ -154,6 +154,25 @@ def _apply(transform: Transform, column: str | Column, type: str | st.DataType) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return _udf(transform, type)(column)
+
+
+def register_transform(spark: SparkSession, name: str, transform: Transform, type: str) -> None:
+    """Makes a transform a function of SQL in a session.
+
+    Raises:
+        UnsupportedError: PySpark is older than 4.1.
+    """
+    try:
+        from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    except ImportError as error:
+        raise UnsupportedError(
+            "PySpark 4.0 can't register transforms as functions of SQL",
+            hint="Use frazil.spark.functions in a DataFrame, or PySpark 4.1",
+        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        kernel: Any = arrow_udf(on_executors_each(transform, transform.shown), type, ArrowUDFType.SCALAR)
+        spark.udf.register(name, kernel)
 
 
 def _udf(transform: Transform, type: str | st.DataType) -> Callable[[Column], Column]:

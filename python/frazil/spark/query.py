@@ -39,7 +39,7 @@ from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
-__all__ = ["sql"]
+__all__ = ["frames_of", "named_frames", "needed_scans", "query_tables", "run_query", "scan_for"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _WITH = re.compile(r"\s*with(\s+recursive)?\s+(?=[`\w])", re.IGNORECASE)
@@ -53,33 +53,49 @@ _SETTINGS = {
 _NO_FILE = "frazil-reads-no-file-here"
 
 
-def sql(
+def query_tables(
     spark: SparkSession,
     query: str,
     tables: Mapping[str, Table | Scan | str | os.PathLike[str]],
     planning: Planning = "auto",
     engine: Engine = "auto",
+    args: Any = None,
 ) -> DataFrame:
-    """Runs a query over tables. Only the files, rows and columns that the query needs are read.
-
-    Spark plans the query twice. The first plan, over empty tables, shows what Spark would push into each table. The
-    second plan reads the tables with that. So filters prune files and manifests wherever they are: in joins, in
-    subqueries, or combined with `or`.
-
-    Args:
-        spark: The session, classic or Connect.
-        query: A query. It uses the names in `tables`, which have precedence over Spark's own tables.
-        tables: Tables, their locations or names, or scans: of a certain version, or already filtered.
-        planning: As for `read`.
-        engine: As for `read`.
-    """
+    """Runs a query over tables with names of their own, which have precedence over Spark's tables."""
     wrong = [name for name in tables if not _NAME.match(name)]
     if wrong:
         raise InvalidInputError(f"{wrong[0]!r} can't be a table's name in a query", hint="Use letters, digits and '_'")
-    scans = {name: _scan_for(spark, table) for name, table in tables.items()}
-    needs = _needs(spark, query, scans)
-    frames = {name: _read(spark, scan, needs.get(name), planning, engine) for name, scan in scans.items()}
-    return _run(spark, query, frames)
+    scans = {name: scan_for(spark, table) for name, table in tables.items()}
+    return run_query(spark, query, scans, {}, planning, engine, args)
+
+
+def run_query(
+    spark: SparkSession,
+    query: str,
+    scans: Mapping[str, Scan],
+    frames: Mapping[str, DataFrame],
+    planning: Planning = "auto",
+    engine: Engine = "auto",
+    args: Any = None,
+) -> DataFrame:
+    """Runs a query, in which scans and DataFrames have names."""
+    found = frames_of(spark, query, scans, frames, planning, engine, args)
+    return _run(spark, query, found, args=args)
+
+
+def frames_of(
+    spark: SparkSession,
+    query: str,
+    scans: Mapping[str, Scan],
+    frames: Mapping[str, DataFrame],
+    planning: Planning = "auto",
+    engine: Engine = "auto",
+    args: Any = None,
+) -> dict[str, DataFrame]:
+    """The DataFrames of a query's names. Scans are read with the columns and rows that the query needs."""
+    needs = _needs(spark, query, scans, frames, args) if scans else {}
+    read = {name: _read(spark, scan, needs.get(name), planning, engine) for name, scan in scans.items()}
+    return {**read, **frames}
 
 
 @dataclass(frozen=True)
@@ -90,17 +106,26 @@ class _Need:
     filter: Predicate | None
 
 
-def _scan_for(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
+def scan_for(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
+    """The scan of a table at its newest version, or a given one."""
     if isinstance(table, Scan):
         return table
     opened = table_of(spark, table)
     return opened.scan(options=keep_plans(spark, opened))
 
 
-def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], explain: str = "") -> DataFrame:
+def _run(
+    spark: SparkSession, query: str, frames: Mapping[str, DataFrame], explain: str = "", args: Any = None
+) -> DataFrame:
     """Runs the query. Only the query can see the names of the data frames."""
     if not frames:
-        return spark.sql(explain + query)
+        return spark.sql(explain + query, args)
+    named, slots = named_frames(query, frames)
+    return spark.sql(explain + named, args, **slots)
+
+
+def named_frames(query: str, frames: Mapping[str, DataFrame]) -> tuple[str, dict[str, Any]]:
+    """The query with the names of data frames, and the slots in it for `spark.sql`."""
     slots: dict[str, Any] = {f"frazil_{i}": frame for i, frame in enumerate(frames.values())}
     named = ", ".join(f"`{name}` AS (SELECT * FROM {{{slot}}})" for name, slot in zip(frames, slots, strict=True))
     query = _COMMENTS.sub("", query)
@@ -108,13 +133,19 @@ def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], expla
     rest = query[begins.end() :] if begins else query
     rest = rest.replace("{", "{{").replace("}", "}}").rstrip().rstrip(";")
     recursive = "RECURSIVE " if begins and begins[1] else ""
-    return spark.sql(f"{explain}WITH {recursive}{named}{',' if begins else ''} {rest}", **slots)
+    return f"WITH {recursive}{named}{',' if begins else ''} {rest}", slots
 
 
 # ---------------------------------------------------------------- the first planning
 
 
-def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[str, _Need]:
+def _needs(
+    spark: SparkSession,
+    query: str,
+    scans: Mapping[str, Scan],
+    frames: Mapping[str, DataFrame] | None = None,
+    args: Any = None,
+) -> dict[str, _Need]:
     """The part of each table that the query reads. Tables whose needs are unknown are left out."""
     with ExitStack() as stack:
         places: dict[str, str] = {}
@@ -131,12 +162,21 @@ def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[s
             nothing = {
                 name: reader.schema(spark_schema(scans[name].schema)).parquet(place) for name, place in places.items()
             }
-            plan = _run(spark, query, nothing, "EXPLAIN FORMATTED ").collect()[0][0]
+            plan = _run(spark, query, {**nothing, **(frames or {})}, "EXPLAIN FORMATTED ", args).collect()[0][0]
         except PySparkException:
             return {}  # the query itself will raise its mistakes
     names = {place: name for name, place in places.items()}
-    found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(query))
+    found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(_with_values(query, args)))
     return {name: need for name in scans if (need := _combined([p for p in found if names[p.location] == name]))}
+
+
+def _with_values(query: str, args: Any) -> str:
+    """The query and the strings of its parameters. Parameters of other kinds can't be told from strings."""
+    values = list(args.values()) if isinstance(args, Mapping) else list(args or ())
+    if not all(isinstance(value, (str, bool, int, float)) or value is None for value in values):
+        return query + " chr()"
+    texts = ["'" + value.replace("'", "''") + "'" for value in values if isinstance(value, str)]
+    return " ".join([query, *texts])
 
 
 def _schema_at(place: str, names: Mapping[str, str], scans: Mapping[str, Scan]) -> Schema | None:
@@ -161,16 +201,27 @@ def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Plannin
     if need is None:
         return read_scan(spark, scan, planning, engine)
     wanted = spark_schema(scan.schema)
-    columns = need.columns or _smallest_column(scan)
-    narrow = scan.select(*columns)
-    if need.filter is not None and scan.row_limit is None:
-        with suppress(InvalidInputError):  # a value does not fit the column's type
-            narrow = narrow.where(need.filter)
-    rows = read_scan(spark, narrow, planning, engine)
+    rows = read_scan(spark, _narrowed(scan, need), planning, engine)
     have = {field.name: field.dataType for field in rows.schema}
     return rows.select(
         *[_with_missing_members(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted]
     )
+
+
+def _narrowed(scan: Scan, need: _Need) -> Scan:
+    narrow = scan.select(*(need.columns or _smallest_column(scan)))
+    if need.filter is not None and scan.row_limit is None:
+        with suppress(InvalidInputError):  # a value does not fit the column's type
+            return narrow.where(need.filter)
+    return narrow
+
+
+def needed_scans(
+    spark: SparkSession, query: str, scans: Mapping[str, Scan], frames: Mapping[str, DataFrame], args: Any = None
+) -> dict[str, Scan]:
+    """The scans of a query's names, with the columns and rows that it needs."""
+    needs = _needs(spark, query, scans, frames, args)
+    return {name: _narrowed(scan, needs[name]) if name in needs else scan for name, scan in scans.items()}
 
 
 def _smallest_column(scan: Scan) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ PARTS = [
     ["__init__"],
     # What Spark's session, options, types and workers need.
     ["spark.catalogs", "spark.settings", "spark.wire", "spark.workers"],
-    ["spark.checked", "spark.columns", "spark.functions", "spark.types"],
+    ["spark.columns", "spark.functions", "spark.types"],
+    ["spark.checked"],
     # What reads and writes are made of.
     ["spark.lanes"],
     ["spark.jobs", "spark.planning"],
@@ -34,6 +35,8 @@ PARTS = [
     # What users, tables and Spark itself call.
     ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read", "spark.row_changes"],
     ["spark.engine", "spark.query", "spark.streaming", "spark.write"],
+    ["spark.tables"],
+    ["spark.sql"],
     ["spark.__init__"],
     # What Spark finds by its name.
     ["pyspark_frazil"],

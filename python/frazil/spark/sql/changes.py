@@ -1,0 +1,227 @@
+"""DELETE, UPDATE and MERGE, as calls of Frazil's Python functions.
+
+Conditions and values stay Spark's text. Tables of Frazil's in their subqueries become temporary views while the
+statement runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from frazil.exceptions import InvalidInputError
+from frazil.spark import row_changes
+from frazil.spark.columns import quoted
+from frazil.spark.query import frames_of
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.tokens import Name, tokens_of
+from frazil.spark.sql.predicates import predicate_of
+from frazil.spark.sql.queries import bind, run
+from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.writes import wap_branch, wap_properties
+
+__all__ = ["delete_rows", "merge_rows", "update_rows"]
+
+_SELECT = "SELECT "
+
+
+def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFrame:
+    """DELETE FROM."""
+    target = session.target(node.target)
+    if target is None:
+        return session.spark.sql(statement, session.args)
+    alias = node.alias or node.target[-1]
+    options = _options(session, target)
+    if node.where is None:
+        row_changes.delete(session.spark, target.table, "true", **options)
+        return session.nothing()
+    where = predicate_of(session, node.where, target.table.schema, alias)
+    if where is not None:
+        row_changes.delete(session.spark, target.table, where, **options)
+        return session.nothing()
+    with _expressions(session, [node.where], node.target, alias, node.ctes) as (text,):
+        row_changes.delete(session.spark, target.table, f.expr(text), alias=alias, **options)
+    return session.nothing()
+
+
+def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFrame:
+    """UPDATE."""
+    target = session.target(node.target)
+    if target is None:
+        return session.spark.sql(statement, session.args)
+    alias = node.alias or node.target[-1]
+    options = _options(session, target)
+    texts = [node.where or "true", *(text for _, text in node.assignments)]
+    names = [".".join(_without(name, alias, node.target)) for name, _ in node.assignments]
+    with _expressions(session, texts, node.target, alias, node.ctes) as (where, *values):
+        condition: Any = "true"
+        if node.where is not None:
+            condition = predicate_of(session, node.where, target.table.schema, alias)
+            condition = f.expr(where) if condition is None else condition
+        columns = {name: f.expr(text) for name, text in zip(names, values, strict=True)}
+        row_changes.update(session.spark, target.table, condition, columns, alias=alias, **options)
+    return session.nothing()
+
+
+def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame:
+    """MERGE INTO."""
+    target = session.target(node.target)
+    if target is None:
+        return session.spark.sql(statement, session.args)
+    rows, source = _source(session, node)
+    alias = node.alias or node.target[-1]
+    texts = [node.on]
+    for clause in node.clauses:
+        texts += [clause.condition or "true", *clause.values]
+    with _expressions(session, texts, node.target, alias, node.ctes) as (on, *rest):
+        merge = row_changes.merge_into(
+            rows, target.table, f.expr(on), source=source, target=alias, **_options(session, target)
+        )
+        if node.evolve:
+            merge = merge.withSchemaEvolution()
+        for clause in node.clauses:
+            condition = rest.pop(0) if clause.condition is not None else rest.pop(0) and None
+            values = {
+                ".".join(_without(name, alias, node.target)): f.expr(rest.pop(0)) for name in clause.columns or ()
+            }
+            merge = _clause(merge, clause, condition, values or None)
+        merge.merge()
+    return session.nothing()
+
+
+def _clause(merge: Any, clause: nodes.Clause, condition: str | None, values: dict[str, Any] | None) -> Any:
+    begun = {
+        "matched": merge.whenMatched,
+        "not matched": merge.whenNotMatched,
+        "not matched by source": merge.whenNotMatchedBySource,
+    }[clause.when](condition)
+    if clause.action == "delete":
+        return begun.delete()
+    if clause.action == "insert":
+        return begun.insertAll() if values is None else begun.insert(values)
+    if clause.when == "not matched by source" and values is None:
+        raise InvalidInputError("WHEN NOT MATCHED BY SOURCE can't UPDATE SET *: these rows have no row of the source")
+    return begun.updateAll() if values is None else begun.update(values)
+
+
+def _source(session: Session, node: nodes.Merge) -> tuple[DataFrame, str]:
+    """The rows of a merge's source, and their name."""
+    if isinstance(node.source, str):
+        return run(session, _joined(node.ctes, node.source)), node.source_alias or "frazil_source"
+    name = ".".join(map(quoted, node.source))
+    return run(session, _joined(node.ctes, f"SELECT * FROM {name}")), node.source_alias or node.source[-1]
+
+
+def _joined(ctes: str, query: str) -> str:
+    if ctes and query.lstrip().upper().startswith("WITH"):
+        return f"{ctes} SELECT * FROM ({query})"
+    return f"{ctes} {query}".strip()
+
+
+def _options(session: Session, target: Target) -> dict[str, Any]:
+    branch = target.branch or wap_branch(session, target.table)
+    return {"branch": branch, "snapshot_properties": wap_properties(session, target.table)}
+
+
+def _without(name: Name, alias: str, target: Name) -> Name:
+    """A column without the name of its table."""
+    for prefix in ((alias,), target, target[-2:]):
+        if len(name) > len(prefix) and tuple(map(str.lower, name[: len(prefix)])) == tuple(map(str.lower, prefix)):
+            return name[len(prefix) :]
+    return name
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@contextmanager
+def _expressions(session: Session, texts: list[str], target: Name, alias: str, ctes: str) -> Iterator[list[str]]:
+    """Expressions whose subqueries Spark can run: tables of Frazil's in them are temporary views meanwhile."""
+    made: list[str] = []
+    try:
+        yield [_expression(session, text, target, alias, ctes, made) for text in texts]
+    finally:
+        for view in made:
+            session.spark.catalog.dropTempView(view)
+
+
+def _expression(session: Session, text: str, target: Name, alias: str, ctes: str, made: list[str]) -> str:
+    text = _inlined(session, _unqualified(text, target, alias))
+    if not any(token.kind == "word" and token.text.upper() in ("SELECT", "FROM") for token in tokens_of(text)):
+        return text
+    bound = bind(session, _SELECT + text)
+    frames = frames_of(
+        session.spark, bound.text, bound.scans, bound.frames, session.planning, session.engine, session.args
+    )
+    inner = bound.text[len(_SELECT) :]
+    if ctes:
+        raise InvalidInputError("WITH before DELETE, UPDATE and MERGE can't be used in subqueries of conditions")
+    for slot, frame in frames.items():
+        view = f"frazil_{uuid.uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        made.append(view)
+        inner = inner.replace(quoted(slot), quoted(view))
+    return inner
+
+
+def _unqualified(text: str, target: Name, alias: str) -> str:
+    """The text with the table's alias in place of its whole name."""
+    tokens = tokens_of(text)
+    parts = list(target)
+    if len(parts) < 2:
+        return text
+    edits = []
+    for i in range(len(tokens) - 2 * len(parts)):
+        names = [tokens[i + 2 * k].text.lower() for k in range(len(parts))]
+        dots = [tokens[i + 2 * k + 1].text for k in range(len(parts))]
+        before = tokens[i - 1].text.upper() if i else ""
+        if names == [part.lower() for part in parts] and set(dots) == {"."} and before not in ("FROM", "JOIN", ","):
+            edits.append((tokens[i].start, tokens[i + 2 * len(parts) - 2].end))
+    for start, end in reversed(edits):
+        text = text[:start] + quoted(alias) + text[end:]
+    return text
+
+
+def _inlined(session: Session, text: str) -> str:
+    """The text with the values of its parameters, since single expressions have none."""
+    if not session.args:
+        return text
+    tokens = tokens_of(text)
+    for i in range(len(tokens) - 2, -1, -1):
+        colon, name = tokens[i], tokens[i + 1]
+        if colon.text == ":" and name.kind == "word" and name.text in session.args and colon.end == name.start:
+            text = text[: colon.start] + literal(session.args[name.text]) + text[name.end :]
+    return text
+
+
+def literal(value: Any) -> str:
+    """A value as Spark's SQL writes it.
+
+    Raises:
+        InvalidInputError: It is of another type.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, decimal.Decimal)):
+        return f"({value}{'BD' if isinstance(value, decimal.Decimal) else ''})"
+    if isinstance(value, float):
+        return f"DOUBLE('{value}')"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, dt.datetime):
+        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+        return f"{kind} '{value.isoformat(sep=' ')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    raise InvalidInputError(f"a parameter can't be a {type(value).__name__} here", hint="Write it into the statement")

@@ -1,0 +1,182 @@
+"""`frazil.spark.sql`: reads a statement and does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from frazil.catalog import Catalog
+from frazil.engines import Engine, Planning
+from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
+from frazil.scan import Scan
+from frazil.spark.query import query_tables
+from frazil.spark.sql import alter, answers, changes, explaining, writes
+from frazil.spark.sql import tables as definitions
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.grammar.statements import parse
+from frazil.spark.sql.grammar.tokens import shown, tokens_of
+from frazil.spark.sql.procedures import call
+from frazil.spark.sql.queries import run
+from frazil.spark.sql.session import Given, Session
+from frazil.table import Table
+
+__all__ = ["sql"]
+
+
+def sql(
+    spark: SparkSession,
+    statement: str,
+    tables: Mapping[str, Table | Scan | str | os.PathLike[str]] | None = None,
+    planning: Planning = "auto",
+    engine: Engine = "auto",
+    *,
+    args: Mapping[str, object] | Sequence[object] | None = None,
+    catalogs: Mapping[str, Catalog | Mapping[str, object]] | None = None,
+) -> DataFrame:
+    """Runs a statement of SQL over tables: a query, a change of rows, a definition, or a call of a procedure.
+
+    It takes the statements of the Spark documentation of Iceberg and Paimon. Names are `catalog.namespace.table`.
+    Catalogs are given, or described by Spark's settings: `spark.frazil.catalog.NAME.*`, or those of the connectors,
+    `spark.sql.catalog.NAME` and `spark.sql.catalog.NAME.*`. `USE` keeps a catalog and namespace for the session. A
+    statement that has no table of these catalogs is given to `spark.sql` as it is.
+
+    Spark plans a query twice. The first plan, over empty tables, shows what Spark would push into each table. The
+    second plan reads the tables with that. So filters prune files and manifests wherever they are: in joins, in
+    subqueries, or combined with `or`. Each call reads the newest versions of the tables.
+
+    Statements other than queries over `tables` need the package sqlglot: `pip install 'frazil[sql]'`.
+
+    Args:
+        spark: The session, classic or Connect.
+        statement: The statement.
+        tables: Tables with names of their own: tables, their locations or names, or scans of a certain version or with
+            a filter. These names have precedence over all others. A query reads a table object at its version.
+        planning: As for `read`.
+        engine: As for `read`.
+        args: Parameters of the statement, as `spark.sql` takes them: a dictionary for `:name`, a list for `?`.
+        catalogs: Catalogs by name: those of `frazil.catalog`, or their properties.
+
+    Returns:
+        The rows of a query, the answer of a procedure or of SHOW and DESCRIBE, or no rows.
+
+    Raises:
+        InvalidInputError: The statement can't be read, or does not fit the tables.
+        NotFoundError: A table or a version does not exist.
+        UnsupportedError: The statement is known but can't be done. The hint says which call does it.
+        CommitConflictError: Another commit changed what this one relies on.
+    """
+    given: dict[str, Given] = {
+        name: one if isinstance(one, (Table, Scan)) else os.fspath(one) for name, one in (tables or {}).items()
+    }
+    if not _has_parser():
+        return _without_parser(spark, statement, given, planning, engine, args)
+    text, named = _named_parameters(statement, args)
+    session = Session(spark, given, catalogs, named, planning, engine)
+    try:
+        node = parse(text)
+    except InvalidInputError:
+        if _mentions_known(session, text):
+            raise
+        return spark.sql(statement, args)  # type: ignore[arg-type]
+    if isinstance(node, nodes.Foreign):
+        return _foreign(session, statement, args)
+    return _DONE[type(node)](session, node, text)
+
+
+def _has_parser() -> bool:
+    try:
+        import sqlglot  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _without_parser(
+    spark: SparkSession, statement: str, given: Mapping[str, Given], planning: Planning, engine: Engine, args: Any
+) -> DataFrame:
+    if given:
+        return query_tables(spark, statement, given, planning, engine, args)
+    raise UnsupportedError(
+        "statements with names of catalogs need the package sqlglot",
+        hint="pip install 'frazil[sql]', or give the tables of a query by tables=",
+    )
+
+
+def _named_parameters(statement: str, args: Any) -> tuple[str, Any]:
+    """The statement with named parameters in place of `?`, since its parts run apart."""
+    if args is None or isinstance(args, Mapping):
+        return statement, None if args is None else dict(args)
+    values = list(args)
+    marks = [token for token in tokens_of(statement) if token.kind == "sign" and token.text == "?"]
+    if len(marks) != len(values):
+        raise InvalidInputError(f"the statement has {len(marks)} parameters, and args has {len(values)} values")
+    for i, mark in reversed(list(enumerate(marks))):
+        statement = f"{statement[: mark.start]}:frazil_arg_{i}{statement[mark.end :]}"
+    return statement, {f"frazil_arg_{i}": value for i, value in enumerate(values)}
+
+
+def _mentions_known(session: Session, statement: str) -> bool:
+    """Whether a statement names a catalog or a table of Frazil's."""
+    names = {*session.catalogs, *session.tables}
+    found = any(token.kind in ("word", "quoted") and token.text in names for token in tokens_of(statement))
+    return found or bool(session.current)
+
+
+def _foreign(session: Session, statement: str, args: Any) -> DataFrame:
+    """A statement that begins as none of Frazil's. Errors of Spark about a table of Frazil's say what to do."""
+    try:
+        return session.spark.sql(statement, args)
+    except FrazilError:
+        raise
+    except Exception as error:
+        if not _mentions_known(session, statement):
+            raise
+        words = " ".join(statement.split()[:2]).upper()
+        raise UnsupportedError(
+            f"{words} can't be done with tables of Frazil's",
+            {"spark": str(error).splitlines()[0][:200]},
+            "The guide 'SQL in PySpark' lists the statements; the methods of the table and its catalog do the rest",
+        ) from error
+
+
+def _query(session: Session, node: nodes.Query, _: str) -> DataFrame:
+    return run(session, node.text)
+
+
+def _refused(session: Session, node: nodes.Refused, statement: str) -> DataFrame:
+    if not any(session.place(name) for name in node.names) and not _mentions_known(session, statement):
+        return session.spark.sql(statement, session.args)
+    about = f" of {shown(node.names[0])}" if node.names else ""
+    raise UnsupportedError(f"{node.what}{about} can't be done", hint=node.remedy)
+
+
+_DONE: dict[type, Callable[[Session, Any, str], DataFrame]] = {
+    nodes.Query: _query,
+    nodes.Explain: explaining.explain,
+    nodes.Insert: writes.insert,
+    nodes.Truncate: writes.truncate,
+    nodes.Delete: changes.delete_rows,
+    nodes.Update: changes.update_rows,
+    nodes.Merge: changes.merge_rows,
+    nodes.CreateTable: definitions.create_table,
+    nodes.CreateTableLike: definitions.create_like,
+    nodes.DropTable: definitions.drop_table,
+    nodes.CreateView: definitions.create_view,
+    nodes.AlterView: definitions.alter_view,
+    nodes.DropView: definitions.drop_view,
+    nodes.CommentOn: definitions.comment_on,
+    nodes.AlterTable: alter.alter_table,
+    nodes.CreateNamespace: definitions.create_namespace,
+    nodes.DropNamespace: definitions.drop_namespace,
+    nodes.AlterNamespace: definitions.alter_namespace,
+    nodes.Use: answers.use,
+    nodes.Show: answers.show,
+    nodes.Describe: answers.describe,
+    nodes.Call: call,
+    nodes.Analyze: answers.analyze,
+    nodes.Refresh: answers.refresh,
+    nodes.Refused: _refused,
+}

@@ -1,0 +1,1 @@
+"""Reads the texts of statements: tokens, and a small grammar over them."""

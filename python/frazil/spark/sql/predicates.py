@@ -1,0 +1,148 @@
+"""Conditions of Spark's SQL as filters of Frazil, where both mean the same.
+
+Spark computes the constants of a condition, cast to the type of the column. What can't be said as a filter is left to
+the caller.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from pyspark.errors import PySparkException
+
+from frazil.exceptions import InvalidInputError
+from frazil.expr import Predicate, Term, col
+from frazil.schema import Field, Schema
+from frazil.spark.sql.session import Session
+from frazil.spark.sql.values import values_of
+from frazil.spark.types import spark_type
+
+__all__ = ["equal_to", "predicate_of"]
+
+# Types of columns whose constants are the same for Spark and Frazil.
+_TYPES = ("boolean", "int", "long", "date", "string", "timestamp", "timestamptz")
+_TURNED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE"}
+
+
+class _UnsaidError(Exception):
+    """The condition can't be said as a filter."""
+
+
+def predicate_of(session: Session, condition: str, schema: Schema, alias: str | None = None) -> Predicate | None:
+    """The filter that a condition means, or None if it can't be said.
+
+    Args:
+        session: The session, which computes constants.
+        condition: The condition.
+        schema: The columns that it may name.
+        alias: The table's name before its columns.
+    """
+    from sqlglot import errors, parse_one
+
+    if condition.strip().lower() == "true":
+        return None
+    try:
+        tree = parse_one(condition, read="spark")
+    except (errors.ParseError, errors.TokenError):
+        return None
+    try:
+        return _Reader(session, schema, alias).of(tree)
+    except (_UnsaidError, PySparkException, InvalidInputError):
+        return None
+
+
+def equal_to(session: Session, schema: Schema, values: dict[str, str]) -> Predicate:
+    """The filter that columns have these values: the texts of expressions."""
+    fields = {name: schema.field(name) for name in values}
+    found = values_of(session, [(text, _spark_name(fields[name])) for name, text in values.items()])
+    parts = [
+        col(name).is_null() if value is None else col(name) == value for name, value in zip(values, found, strict=True)
+    ]
+    return reduce(lambda a, b: a & b, parts)
+
+
+def _spark_name(field: Field) -> str:
+    return spark_type(field).simpleString()
+
+
+class _Reader:
+    """Reads a tree of sqlglot."""
+
+    def __init__(self, session: Session, schema: Schema, alias: str | None) -> None:
+        self._session, self._schema, self._alias = session, schema, alias
+
+    def of(self, node: Any) -> Predicate:
+        """The filter that a node means."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.of(node.this)
+        if kind == "And":
+            return self.of(node.this) & self.of(node.expression)
+        if kind == "Or":
+            return self.of(node.this) | self.of(node.expression)
+        if kind == "Not":
+            return ~self.of(node.this)
+        if kind == "Is" and type(node.expression).__name__ == "Null":
+            term, _ = self._column(node.this)
+            return term.is_null()
+        if kind == "In" and node.expressions and not node.args.get("query"):
+            term, field = self._column(node.this)
+            return term.is_in(self._constants(node.expressions, field))
+        if kind == "Between":
+            term, field = self._column(node.this)
+            low, high = self._constants([node.args["low"], node.args["high"]], field)
+            between: Predicate = (term >= low) & (term <= high)
+            return between
+        if kind in _TURNED:
+            return self._comparison(node, kind)
+        if kind == "Column":
+            term, field = self._column(node)
+            if field.type == "boolean":
+                found: Predicate = term == True  # noqa: E712
+                return found
+        raise _UnsaidError
+
+    def _comparison(self, node: Any, kind: str) -> Predicate:
+        left, right = node.this, node.expression
+        if type(left).__name__ != "Column":
+            left, right, kind = right, left, _TURNED[kind]
+        term, field = self._column(left)
+        (value,) = self._constants([right], field)
+        compared = {"EQ": "__eq__", "NEQ": "__ne__", "LT": "__lt__", "LTE": "__le__", "GT": "__gt__", "GTE": "__ge__"}
+        found: Predicate = getattr(term, compared[kind])(value)
+        return found
+
+    def _column(self, node: Any) -> tuple[Term, Field]:
+        if type(node).__name__ != "Column":
+            raise _UnsaidError
+        parts = [part.name for part in node.parts]
+        if len(parts) == 2 and self._alias is not None and parts[0].lower() == self._alias.lower():
+            parts = parts[1:]
+        named = [field for field in self._schema.fields if field.name.lower() == parts[0].lower()]
+        if len(parts) != 1 or len(named) != 1 or named[0].type not in _TYPES:
+            raise _UnsaidError
+        return col(named[0].name), named[0]
+
+    def _constants(self, nodes: list[Any], field: Field) -> list[Any]:
+        """Constants in the type of the column, if that changes none of them."""
+        texts = [node.sql(dialect="spark") for node in nodes]
+        if any(self._has_column(node) for node in nodes):
+            raise _UnsaidError
+        type_ = _spark_name(field)
+        pairs: list[tuple[str, str | None]] = []
+        for text in texts:
+            # Spark casts a column of strings to the type of the other side. Frazil does not.
+            same = f"CAST(({text}) AS {type_}) <=> ({text})"
+            same += f" AND typeof({text}) = 'string'" if type_ == "string" else ""
+            pairs += [(text, type_), (same, "boolean")]
+        found = values_of(self._session, pairs)
+        values, equal = found[::2], found[1::2]
+        if not all(equal) or any(value is None for value in values):
+            raise _UnsaidError
+        return values
+
+    @staticmethod
+    def _has_column(node: Any) -> bool:
+        names = {"Column", "Subquery", "Select", "Placeholder", "Rand", "Anonymous"}
+        return any(type(one).__name__ in names for one in node.walk())

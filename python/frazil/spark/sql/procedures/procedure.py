@@ -1,0 +1,148 @@
+"""What a procedure is: its parameters, the columns of its result, and what it does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.exceptions import InvalidInputError
+from frazil.expr import Predicate
+from frazil.spark.sql.grammar.tokens import Cursor, Name, shown
+from frazil.spark.sql.predicates import predicate_of
+from frazil.spark.sql.session import Place, Session, Target
+from frazil.table import Table
+
+__all__ = ["Given", "Parameter", "Procedure", "Run", "duration", "flag", "pairs_of"]
+
+_UNITS = {"ms": 1, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNIT_NAMES = {"day": "d", "days": "d", "hour": "h", "hours": "h", "minute": "min", "minutes": "min", "second": "s"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter. `type` is a type of Spark's, or empty for any."""
+
+    name: str
+    type: str = "string"
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """A call: its arguments, and the catalog that it names."""
+
+    session: Session
+    catalog: str | None
+    procedure: str
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument, or None if it was not given."""
+        return self.values.get(name)
+
+    def name(self, parameter: str = "table") -> Name:
+        """An argument that is a table's name, with the catalog of the call."""
+        cursor = Cursor(str(self[parameter]))
+        name = cursor.name()
+        while cursor.accept_sign("$"):
+            name = (*name[:-1], f"{name[-1]}${cursor.part()}")
+        cursor.expect_end()
+        given = len(name) == 1 and self.session.place(name) is not None
+        if self.catalog is None or name[0] == self.catalog or given:
+            return name
+        if len(name) == 1:
+            current = self.session.current
+            within = current[1:] if current and current[0] == self.catalog else ()
+            return (self.catalog, *within, *name)
+        return name if name[0] in self.session.catalogs else (self.catalog, *name)
+
+    def place(self, parameter: str = "table") -> Place:
+        """Where an argument that is a table's name belongs."""
+        name = self.name(parameter)
+        place = self.session.place(name)
+        if place is None:
+            raise InvalidInputError(
+                f"{self.procedure}: table {shown(name)} belongs to no catalog of Frazil's",
+                {"table": shown(name)},
+                "Name the catalog: CALL catalog.system.procedure(…), and give it by catalogs= or by settings",
+            )
+        return place
+
+    @property
+    def target(self) -> Target:
+        """The table of the argument `table`."""
+        found = self.session.target(self.name())
+        if found is None:
+            self.place()
+            raise InvalidInputError(f"{self.procedure}: table {self['table']} is not one of Frazil's")
+        return found
+
+    @property
+    def table(self) -> Table:
+        """The table of the argument `table`."""
+        return self.target.table
+
+    def where(self, table: Table) -> Predicate | None:
+        """The filter of the argument `where`.
+
+        Raises:
+            InvalidInputError: It can't be said as a filter.
+        """
+        text = self["where"]
+        if not text or str(text).strip().lower() == "true":
+            return None
+        found = predicate_of(self.session, str(text), table.schema)
+        if found is None:
+            raise InvalidInputError(
+                f"{self.procedure}: where => '{text}' can't be said as a filter",
+                hint="Compare columns with constants",
+            )
+        return found
+
+
+Run = Callable[[Given], Sequence[Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure.
+
+    Attributes:
+        parameters: Its parameters, in order.
+        columns: The columns of its result, as DDL.
+        run: Does it, and returns the rows of the result.
+        remedy: What to do instead, if it is known and not done.
+    """
+
+    parameters: tuple[Parameter, ...]
+    columns: str
+    run: Run | None = None
+    remedy: str = ""
+
+
+def flag(value: Any) -> bool:
+    """An option that is true or false."""
+    return str(value).lower() == "true"
+
+
+def duration(text: Any) -> dt.timedelta:
+    """A time such as `1 d` or `12h`.
+
+    Raises:
+        InvalidInputError: It is no duration.
+    """
+    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+)\s*", str(text))
+    unit = "" if match is None else match[2].lower()
+    unit = _UNIT_NAMES.get(unit, unit)
+    if match is None or unit not in _UNITS:
+        raise InvalidInputError(f"'{text}' is no duration", hint="Write '1 d', '12 h' or '30 min'")
+    return dt.timedelta(milliseconds=int(match[1]) * _UNITS[unit])
+
+
+def pairs_of(text: Any) -> dict[str, str]:
+    """`k1=v1,k2=v2` as a dictionary."""
+    pairs = (part.partition("=") for part in str(text or "").split(",") if part.strip())
+    return {key.strip(): value.strip() for key, _, value in pairs}

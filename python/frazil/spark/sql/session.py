@@ -1,0 +1,257 @@
+"""What a statement knows of its surroundings: Spark, catalogs, the current namespace and parameters; and its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from frazil.capabilities import TABLE_FORMATS
+from frazil.catalog import Catalog
+from frazil.engines import Engine, Planning
+from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.scan import Scan
+from frazil.spark.catalogs import table_of
+from frazil.spark.sql.grammar.tokens import Name, shown
+from frazil.spark.sql.known_catalogs import KnownCatalog, known_catalogs
+from frazil.spark.tables import known_views
+from frazil.spark.types import sent_schema
+from frazil.table import Table, open_table
+
+__all__ = ["BY_LOCATION", "CURRENT", "Given", "Place", "Session", "Target", "branch_of", "dotted", "renamed"]
+
+CURRENT = "spark.frazil.sql.current"
+"""Spark setting: the current catalog and namespace, which USE sets."""
+
+Given = Table | Scan | str
+"""A table that is given by a name of its own."""
+
+BY_LOCATION = (*TABLE_FORMATS, "frazil")
+"""What may stand before a location in quotes."""
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """The identifier of a catalog's table or namespace.
+
+    Raises:
+        InvalidInputError: A part has a dot in it.
+    """
+    wrong = [part for part in parts if "." in part]
+    if wrong:
+        raise InvalidInputError(
+            f"name '{wrong[0]}' has a dot in it", hint="Names of tables and namespaces can't have dots"
+        )
+    return ".".join(parts)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a name belongs.
+
+    Attributes:
+        known: The catalog; None for a table that was given or is named by its location.
+        parts: The name in the catalog.
+        given: The table that was given.
+    """
+
+    known: KnownCatalog | None
+    parts: Name
+    given: Given | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog.
+
+        Raises:
+            InvalidInputError: The table belongs to no catalog.
+        """
+        if self.known is None:
+            raise InvalidInputError(
+                f"table {shown(self.parts)} has no catalog here",
+                hint="Name it with its catalog, and give the catalog by catalogs= or by settings",
+            )
+        return self.known.catalog
+
+    @property
+    def identifier(self) -> str:
+        """The name in the catalog, with dots."""
+        return dotted(self.parts)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table that a statement changes, with the branch that its name says."""
+
+    place: Place
+    table: Table
+    branch: str | None = None
+
+
+@dataclass
+class Session:
+    """The surroundings of one statement."""
+
+    spark: SparkSession
+    tables: Mapping[str, Given]
+    given_catalogs: Mapping[str, Catalog | Mapping[str, object]] | None = None
+    args: Any = None
+    planning: Planning = "auto"
+    engine: Engine = "auto"
+    within: Name = field(default=())
+
+    @cached_property
+    def catalogs(self) -> dict[str, KnownCatalog]:
+        """The catalogs by name."""
+        return known_catalogs(self.spark, self.given_catalogs)
+
+    @cached_property
+    def views(self) -> dict[str, Table]:
+        """The newest versions of tables that have temporary views."""
+        return known_views(self.spark)
+
+    @property
+    def current(self) -> Name:
+        """The current catalog of Frazil's and its namespace. It is empty if Spark's own catalog is current."""
+        if self.within:
+            return self.within
+        text = self.spark.conf.get(CURRENT, None)
+        if text:
+            return tuple(text.split("."))
+        name = self.spark.conf.get("spark.sql.defaultCatalog", None)
+        known = self.catalogs.get(name or "")
+        return () if known is None else (known.name, *known.namespace)
+
+    # ------------------------------------------------------------ names
+
+    def place(self, name: Name) -> Place | None:
+        """Where a name belongs, or None if it is Spark's."""
+        head, *rest = name[0].split("$")
+        given = self._given(head)
+        if given is not None:
+            return Place(None, (head, *rest, *name[1:]), given)
+        if len(name) == 1 and name[0].lower() in self.views:
+            return Place(None, name, self.views[name[0].lower()])
+        if len(name) == 2 and name[0].lower() in BY_LOCATION and "/" in name[1]:
+            return Place(None, name[1:], name[1])
+        if name[0] in self.catalogs and len(name) > 1:
+            return Place(self.catalogs[name[0]], name[1:])
+        return self._in_current(name)
+
+    def _in_current(self, name: Name) -> Place | None:
+        current = self.current
+        if not current:
+            known = self.catalogs.get("spark_catalog")
+            if known is None or not known.shared:
+                return None
+            here = name if len(name) > 1 else (self.spark.catalog.currentDatabase(), *name)
+            return Place(known, here)
+        if current[0] not in self.catalogs:
+            return None
+        known = self.catalogs[current[0]]
+        if len(name) == 1:
+            return None if self.is_temporary(name[0]) else Place(known, (*current[1:], *name))
+        return None if name[0] in ("spark_catalog", "global_temp") else Place(known, name)
+
+    def _given(self, name: str) -> Given | None:
+        if name in self.tables:
+            return self.tables[name]
+        same = [one for one in self.tables if one.lower() == name.lower()]
+        return self.tables[same[0]] if same else None
+
+    def is_temporary(self, name: str) -> bool:
+        """Whether Spark has a temporary view of this name."""
+        try:
+            return self.spark.catalog.getTable(name).isTemporary
+        except PySparkException:
+            return False
+
+    def namespace_place(self, name: Name) -> Place | None:
+        """Where the name of a namespace belongs."""
+        if name and name[0] in self.catalogs:
+            return Place(self.catalogs[name[0]], name[1:])
+        current = self.current
+        if not current or current[0] not in self.catalogs:
+            return None
+        return Place(self.catalogs[current[0]], name or current[1:])
+
+    # ------------------------------------------------------------ tables
+
+    def open(self, place: Place) -> Table:
+        """The table of a place at its newest version.
+
+        Raises:
+            NotFoundError: It does not exist.
+        """
+        if isinstance(place.given, Table):
+            return Table(place.given._core).refresh()
+        if isinstance(place.given, Scan):
+            raise InvalidInputError(
+                f"{shown(place.parts)} is a scan", hint="Statements that change a table need the table, not a scan"
+            )
+        if place.given is not None:
+            return open_table(place.given) if "/" in str(place.given) else table_of(self.spark, place.given)
+        return place.catalog.load_table(place.identifier)
+
+    def target(self, name: Name) -> Target | None:
+        """The table that a statement changes, or None if it is Spark's. The name may end in `branch_…`.
+
+        Raises:
+            NotFoundError: The table is in a catalog of Frazil's, but does not exist.
+        """
+        place = self.place(name)
+        if place is None:
+            return None
+        base, branch = branch_of(place, self.current)
+        try:
+            return Target(base, self.open(base), branch)
+        except NotFoundError:
+            if branch is not None and base.parts != place.parts:
+                return Target(place, self.open(place))
+            if place.known is not None and place.known.shared:
+                return None
+            raise
+
+    # ------------------------------------------------------------ answers
+
+    def nothing(self) -> DataFrame:
+        """The result of a statement that has none."""
+        return self.spark.createDataFrame([], StructType([]))
+
+    def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
+        """Rows as a result."""
+        struct: Any = StructType.fromDDL(columns)
+        values = list(zip(*rows, strict=True)) or [()] * len(struct)
+        fields = sent_schema(struct)
+        arrays = [pa.array(column, field.type) for column, field in zip(values, fields, strict=True)]
+        frame: DataFrame = self.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields), struct)
+        return frame
+
+
+def branch_of(place: Place, current: Name) -> tuple[Place, str | None]:
+    """The place without the branch that its name ends with, and the branch."""
+    last = place.parts[-1]
+    if "$branch_" in last:
+        table, _, branch = last.partition("$branch_")
+        return replace(place, parts=(*place.parts[:-1], table)), branch
+    fewest = 1 if place.given is not None else 2
+    if not last.lower().startswith("branch_") or len(place.parts) < 2:
+        return place, None
+    branch = last[len("branch_") :]
+    if len(place.parts) > fewest:
+        return replace(place, parts=place.parts[:-1]), branch
+    if place.known is not None and current[:1] == (place.known.name,):
+        return replace(place, parts=(*current[1:], place.parts[0])), branch
+    return place, None
+
+
+def renamed(place: Place, to: tuple[str, ...]) -> str:
+    """The identifier of a new name in the catalog of an old one."""
+    if place.known is not None and len(to) > 1 and to[0] == place.known.name:
+        to = to[1:]
+    return dotted(to if len(to) > 1 else (*place.parts[:-1], *to))

@@ -1,0 +1,148 @@
+"""INSERT and TRUNCATE."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from frazil.exceptions import InvalidInputError
+from frazil.spark.columns import quoted
+from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.predicates import equal_to, predicate_of
+from frazil.spark.sql.queries import run, spliced
+from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.values import values_of
+from frazil.spark.types import spark_schema
+from frazil.spark.write import append, overwrite, overwrite_partitions
+from frazil.table import Table
+
+__all__ = ["assign_rows", "insert", "truncate", "wap_branch"]
+
+_PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
+    """INSERT INTO and INSERT OVERWRITE."""
+    target = session.target(node.target)
+    if target is None:
+        return spliced(session, statement, node.query)
+    rows = run(session, node.query)
+    table = target.table
+    evolves = node.by_name and (node.evolve or merges_schema(session, table))
+    rows = assign_rows(session, table, rows, node)
+    branch = target.branch or wap_branch(session, table)
+    properties = wap_properties(session, table)
+    if node.replace_where is not None:
+        where = predicate_of(session, node.replace_where, table.schema)
+        if where is None and node.replace_where.strip().lower() != "true":
+            raise InvalidInputError(
+                f"REPLACE WHERE {node.replace_where} can't be said as a filter",
+                hint="Compare columns with constants, or DELETE the rows and INSERT the new ones",
+            )
+        overwrite(rows, table, where, branch=branch, snapshot_properties=properties)
+    elif not node.overwrite:
+        append(rows, table, branch=branch, snapshot_properties=properties, merge_schema=evolves)
+    elif (session.spark.conf.get(_PARTITION_MODE, "static") or "").lower() == "dynamic":
+        overwrite_partitions(rows, table, branch=branch, snapshot_properties=properties)
+    else:
+        static = {column: text for column, text in node.partition if text is not None}
+        replaced = equal_to(session, table.schema, named(table, static)) if static else None
+        overwrite(rows, table, replaced, branch=branch, snapshot_properties=properties)
+    return session.nothing()
+
+
+def truncate(session: Session, node: nodes.Truncate, statement: str) -> DataFrame:
+    """TRUNCATE TABLE: removes all rows, or those of partitions."""
+    target = session.target(node.target)
+    if target is None:
+        return session.spark.sql(statement)
+    where = None
+    if node.partition:
+        where = equal_to(session, target.table.schema, named(target.table, constant(node.partition)))
+    target.table.delete("true" if where is None else where, branch=target.branch)
+    return session.nothing()
+
+
+def constant(partition: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
+    """The columns of a PARTITION clause, which must have values here."""
+    missing = [column for column, text in partition if text is None]
+    if missing:
+        raise InvalidInputError(f"PARTITION: column '{missing[0]}' needs a value")
+    return {column: text for column, text in partition if text is not None}
+
+
+def named(table: Table, values: dict[str, str]) -> dict[str, str]:
+    """The values by the table's own names of the columns."""
+    known = {name.lower(): name for name in table.schema.names}
+    return {known.get(column.lower(), column): text for column, text in values.items()}
+
+
+def assign_rows(session: Session, table: Table, rows: DataFrame, node: nodes.Insert) -> DataFrame:
+    """The rows with the names of the table's columns. Writing them gives them the table's types."""
+    static = named(table, {column: text for column, text in node.partition if text is not None})
+    if not node.by_name:
+        listed = list(node.columns) or [name for name in table.schema.names if name not in static]
+        rows = _by_position(rows, table, listed)
+    if static:
+        values = values_of(session, [(text, None) for text in static.values()])
+        rows = _with_static(rows, dict(zip(static, values, strict=True)))
+    return rows
+
+
+def _by_position(rows: DataFrame, table: Table, columns: list[str]) -> DataFrame:
+    """The rows whose columns are those of the table, in order. Members of structs are taken in order, too."""
+    if len(rows.columns) != len(columns):
+        raise InvalidInputError(
+            f"the query has {len(rows.columns)} columns, and {len(columns)} are needed",
+            {"columns": ", ".join(columns), "query": ", ".join(rows.columns)},
+            "Give a column list, or INSERT INTO … BY NAME",
+        )
+    wanted = {field.name: field.dataType for field in spark_schema(table.schema)}
+    have = [field.dataType for field in rows.schema.fields]
+    numbered = rows.toDF(*(f"frazil {i}" for i in range(len(columns))))
+    chosen = []
+    for i, name in enumerate(columns):
+        column, want = f.col(quoted(f"frazil {i}")), wanted.get(name)
+        nested = isinstance(want, (st.StructType, st.ArrayType, st.MapType)) and have[i] != want
+        chosen.append((column.cast(want) if nested and want is not None else column).alias(name))
+    return numbered.select(*chosen)
+
+
+def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
+    for name, value in values.items():
+        rows = rows.select("*", f.lit(value).alias(name))
+    return rows
+
+
+# ---------------------------------------------------------------- schemas that grow
+
+
+def merges_schema(session: Session, table: Table) -> bool:
+    """Whether settings and the table let columns be added by an INSERT."""
+    accepts = table.properties.get("write.spark.accept-any-schema", "false").lower() == "true"
+    names = ("spark.sql.iceberg.merge-schema",) if accepts else ("spark.paimon.write.merge-schema",)
+    return any((session.spark.conf.get(name, "false") or "").lower() == "true" for name in names)
+
+
+# ---------------------------------------------------------------- write-audit-publish
+
+
+def wap_branch(session: Session, table: Table) -> str | None:
+    """The branch that `spark.wap.branch` names, for tables that stage their changes."""
+    if table.properties.get("write.wap.enabled", "false").lower() != "true":
+        return None
+    return session.spark.conf.get("spark.wap.branch", None)
+
+
+def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
+    """The property of the summary that makes a commit staged: `spark.wap.id`."""
+    if table.properties.get("write.wap.enabled", "false").lower() != "true":
+        return None
+    found = session.spark.conf.get("spark.wap.id", None)
+    return {"wap.id": found} if found else None
+
+
+def target_branch(session: Session, target: Target) -> str | None:
+    """The branch that a statement changes."""
+    return target.branch or wap_branch(session, target.table)
