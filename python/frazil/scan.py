@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
+from frazil.capabilities import supports
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
@@ -220,13 +221,13 @@ class Scan:
         facts, manifests, judged = self._core.explain(files)
         if foreign.FILES in self._table.to_json():
             facts["filesystem"] = True
-        if (option := self._hiding_option(facts["format"])) is not None:
+        if (option := self._hiding_option()) is not None:
             facts["hidden_by"] = option
         return Explain(facts, manifests, judged)
 
-    def _hiding_option(self, format: str) -> str | None:
-        """The option by which a table of Apache Paimon shows compacted rows only."""
-        if format != "paimon" or not self._table.schema().identifier_field_ids:
+    def _hiding_option(self) -> str | None:
+        """The option by which a table that is compacted by its options shows compacted rows only."""
+        if supports(self._table, "compaction_by_arguments") or not self._table.schema().identifier_field_ids:
             return None
         options = self._table.properties
         hiding = {"deletion-vectors.enabled": "true", "merge-engine": "first-row", "bucket": "-2"}

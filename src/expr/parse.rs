@@ -30,8 +30,8 @@ const MAX_OPEN: usize = 10_000;
 /// Reads a filter.
 ///
 /// # Errors
-/// `InvalidInput` with the text, a caret under the mistake, and the expected token; or for a number that is also a year,
-/// month, day or hour of the calendar.
+/// `InvalidInput` with the text, a caret under the mistake, and the expected token; or for a number that is also a
+/// year, month, day or hour of the calendar.
 pub fn parse(text: &str) -> Result<Predicate> {
     let filter = FilterParser::new(text)?.filter()?;
     refuse_calendar_numbers(&filter)?;

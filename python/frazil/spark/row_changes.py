@@ -222,7 +222,7 @@ def delete(
     job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
     if needs_spark(spark, opened, where, {}, alias):
         return change_by_expression(spark, opened, where, None, alias, job)
-    return _change_by_files(spark, opened, row_requests.delete(str(where)), job)
+    return _change_by_files(spark, opened, row_requests.delete(where), job)
 
 
 def update(
@@ -257,7 +257,7 @@ def update(
     job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
     if needs_spark(spark, opened, where, values, alias):
         return change_by_expression(spark, opened, where, values, alias, job)
-    return _change_by_files(spark, opened, row_requests.update_change(str(where), values), job)
+    return _change_by_files(spark, opened, row_requests.update_change(where, values), job)
 
 
 def _change_by_files(
