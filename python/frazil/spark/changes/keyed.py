@@ -92,7 +92,8 @@ def write_keyed(change: PlacedChange) -> None:
     given = pa.table(data)
     if change.deletes_all:
         given = given.take(pa.array(_firsts(given, list(key_names))))
-    if table.refresh().snapshot != table.snapshot:
+    newest, read = Table(table._core).refresh().snapshot, table.snapshot
+    if (newest and newest.id) != (read and read.id):
         raise CommitConflictError("the table was changed while Spark computed the changes", {"table": table.location})
     table._change_rows(merged, given, change.job.branch, change.job.members())
 
