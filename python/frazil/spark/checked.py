@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from frazil import arguments
 from frazil.arguments.checked import CHECKS, checked_call
+from frazil.catalog import Catalog
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
 from frazil.schema import Schema
@@ -48,6 +49,28 @@ def _tables(argument: str, value: Any) -> Any:
     }
 
 
+def _tables_or_none(argument: str, value: Any) -> Any:
+    return None if value is None else _tables(argument, value)
+
+
+def _parameters(argument: str, value: Any) -> Any:
+    if value is None or isinstance(value, (Mapping, list, tuple)):
+        return value
+    raise InvalidInputError(f"{argument} must be a dictionary or a list, not {arguments.shown(value)}")
+
+
+def _catalogs(argument: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        hint = "Write catalogs={'prod': frazil.catalog(…)}"
+        raise InvalidInputError(f"{argument} must be a dictionary, not {arguments.shown(value)}", hint=hint)
+    for name, one in value.items():
+        if not isinstance(one, (Catalog, Mapping)):
+            raise InvalidInputError(f"{argument}[{name!r}] must be a catalog, not {arguments.shown(one)}")
+    return {arguments.text(argument, name): one for name, one in value.items()}
+
+
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **CHECKS,
     "SparkSession": arguments.session,
@@ -57,6 +80,9 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Table | str | os.PathLike[str]": _one_of((Table, *_PATHS), "a table, its location or its name"),
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
+    "Mapping[str, Table | Scan | str | os.PathLike[str]] | None": _tables_or_none,
+    "Mapping[str, object] | Sequence[object] | None": _parameters,
+    "Mapping[str, Catalog | Mapping[str, object]] | None": _catalogs,
 }
 """Checks by the text of the annotation, as `frazil.arguments.checked.CHECKS`."""
 

@@ -12,7 +12,7 @@ from frazil.catalog import Catalog
 from frazil.engines import Engine, Planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
-from frazil.spark.query import query_tables
+from frazil.spark.query import check_names, query_tables
 from frazil.spark.sql import alter, answers, changes, explaining, writes
 from frazil.spark.sql import tables as definitions
 from frazil.spark.sql.grammar import nodes
@@ -68,6 +68,7 @@ def sql(
         UnsupportedError: The statement is known but can't be done. The hint says which call does it.
         CommitConflictError: Another commit changed what this one relies on.
     """
+    check_names(tables or {})
     given: dict[str, Given] = {
         name: one if isinstance(one, (Table, Scan)) else os.fspath(one) for name, one in (tables or {}).items()
     }
