@@ -19,7 +19,7 @@ from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.procedures import call
-from frazil.spark.sql.queries import run
+from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Given, Session
 from frazil.table import Table
 
@@ -158,6 +158,7 @@ _DONE: dict[type, Callable[[Session, Any, str], DataFrame]] = {
     nodes.Query: _query,
     nodes.Explain: explaining.explain,
     nodes.Insert: writes.insert,
+    nodes.SparkInsert: lambda session, node, statement: spliced(session, statement, node.query),
     nodes.Truncate: writes.truncate,
     nodes.Delete: changes.delete_rows,
     nodes.Update: changes.update_rows,
