@@ -11,7 +11,7 @@ from typing import Any
 from frazil import _core
 from frazil.exceptions import InvalidInputError
 
-__all__ = ["from_spark", "is_spark_schema"]
+__all__ = ["from_spark"]
 
 _SIMPLE = {
     "boolean": "boolean",
@@ -31,11 +31,6 @@ _SIMPLE = {
 }
 _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)")
 _TEXT = re.compile(r"(string collate .*|(var)?char\(\d+\))")
-
-
-def is_spark_schema(source: object) -> bool:
-    """Whether this is a schema of PySpark's."""
-    return type(source).__name__ == "StructType" and type(source).__module__ == "pyspark.sql.types"
 
 
 def from_spark(source: Any) -> _core.Schema:
