@@ -12,16 +12,11 @@ from frazil.exceptions import InvalidInputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["from_spark", "is_spark_schema"]
+__all__ = ["from_spark"]
 
 _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)")
 _TEXT = re.compile(r"(string collate .*|(var)?char\(\d+\))")
 _VARIANT = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
-
-
-def is_spark_schema(source: object) -> bool:
-    """Whether this is a schema of PySpark's."""
-    return type(source).__name__ == "StructType" and type(source).__module__ == "pyspark.sql.types"
 
 
 def from_spark(source: Any) -> _core.Schema:
@@ -39,9 +34,7 @@ def _fields(given: Mapping[str, Any], path: str) -> list[pa.Field]:
     return [_field(one["name"], one["type"], one["nullable"], path, one.get("metadata")) for one in given["fields"]]
 
 
-def _field(
-    name: str, kind: Any, nullable: bool, path: str = "", metadata: Mapping[str, Any] | None = None
-) -> pa.Field:
+def _field(name: str, kind: Any, nullable: bool, path: str = "", metadata: Mapping[str, Any] | None = None) -> pa.Field:
     import pyarrow as pa
 
     comment = (metadata or {}).get("comment")
