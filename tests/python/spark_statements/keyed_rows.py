@@ -126,6 +126,7 @@ SQL_QUERY_CASES = [
     ),
     key(SQL_QUERY, "SELECT * FROM lake.db.`t$ro`", ids([1, 2]), *SIMPLE),
 ]
+STATISTICS = "`scan.statistics()`"
 AUXILIARY_CASES = [
     key(
         AUXILIARY,
