@@ -51,11 +51,12 @@ def page_of_statements() -> str:
             f"| {format_} | {page} | {sum(not c.refused for c in own)} | {sum(bool(c.refused) for c in own)} |"
         )
     for format_, page in pages:
-        lines += ["", f"## {format_}: {page}", "| statement | |", "|---|---|"]
+        lines += ["", f"## {format_}: {page}", "```sql"]
         for case in CASES:
             if (case.format, case.page) == (format_, page):
-                said = f"refused: {case.remedy}" if case.refused else "works"
-                lines.append(f"| `` {case.statement.replace('|', chr(92) + '|')} `` | {said} |")
+                lines += [f"-- refused, instead: {case.remedy}"] if case.refused else []
+                lines.append(f"{case.statement};")
+        lines.append("```")
     return "\n".join(lines) + "\n"
 
 
