@@ -66,7 +66,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 .PHONY: lock
 lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
-	@for kind in dev docs bench pypaimon; do \
+	@for kind in dev docs bench pypaimon types wheels; do \
 	  echo "== requirements/$$kind.txt"; \
 	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
 	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
@@ -162,7 +162,7 @@ test-spark-versions: ## the PySpark tests under other PySpark versions (SPARK_VE
 	done
 
 .PHONY: lint
-lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
+lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything must be clean
 	@tools/need.sh "make lint" python rust
 	@echo "== rustfmt"
 	@cargo fmt --all --check
@@ -180,6 +180,20 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@cargo clippy --locked --lib --features python -- -D warnings
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
+	@echo "== licences and advisories of crates"
+	@$(BIN)/python tools/licences.py --check
+
+$(VENV)/.types: requirements/types.txt $(VENV)/.tools
+	@echo "== pyright, and the Node.js that runs it"
+	@$(BIN)/python -m pip install -q -r requirements/types.txt
+	@touch $@
+
+.PHONY: types
+types: ## pyright over every example of the documentation and over what users write; lint has mypy alone
+	@tools/need.sh "make types" python
+	@$(MAKE) $(VENV)/.built
+	@$(MAKE) $(VENV)/.types
+	@$(BIN)/python tools/check_types.py
 
 .PHONY: house
 house: ## the house rules alone: layers, circles, sizes, names, words, public names (no build)
@@ -294,6 +308,33 @@ plots: ## draw docs/assets/plots from the tables of benches/RESULTS.md
 release-check: ## whether the version can be released: Cargo.toml, Cargo.lock, changelog, tag and links agree
 	@tools/need.sh "make release-check" python
 	@"$(PYTHON)" tools/release_check.py
+
+.venv-wheels/.tools: requirements/wheels.txt
+	@echo "== Tools for wheels into .venv-wheels"
+	@test -x .venv-wheels/bin/python || "$(PYTHON)" -m venv .venv-wheels
+	@.venv-wheels/bin/python -m pip install -q -r requirements/wheels.txt
+	@touch $@
+
+.PHONY: wheels
+wheels: ## build the Linux wheels, try them where possible, print a table (WHEELS="--only x86_64-gnu --python abi3"); an hour for all
+	@tools/need.sh "make wheels" python rust
+	@$(MAKE) .venv-wheels/.tools
+	@.venv-wheels/bin/python tools/wheels/make_wheels.py $(WHEELS)
+
+.PHONY: wheel-roots
+wheel-roots: ## make the root file systems in which `make wheels` tries wheels (root; CPYTHON and ZLIB are unpacked sources)
+	@tools/wheels/roots.sh $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/frazil-wheels/roots
+
+.PHONY: sdist
+sdist: ## make the source package, with the sources of all crates, so that it builds without a network
+	@tools/need.sh "make sdist" python rust
+	@$(MAKE) .venv-wheels/.tools
+	@.venv-wheels/bin/python tools/sdist.py
+
+.PHONY: licences
+licences: ## write THIRD-PARTY-LICENSES, the licences of all crates in the wheels, after Cargo.lock changed
+	@tools/need.sh "make licences" python rust
+	@"$(PYTHON)" tools/licences.py
 
 .PHONY: clean
 clean: ## remove environments and build output (a CARGO_TARGET_DIR of your own is left alone)

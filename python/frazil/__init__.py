@@ -16,49 +16,58 @@ Everything starts at `Table`. `Table.scan` returns a `Scan`, which works out its
 come in and go out as Arrow data. `frazil.spark` reads and writes tables with PySpark.
 """
 
-from typing import TYPE_CHECKING
+import sys
+from importlib import import_module
+from types import ModuleType
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
-from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
-from frazil.estimate import Estimate
-from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import (
-    AlreadyExistsError,
-    CommitConflictError,
-    CommitStateUnknownError,
-    CorruptTableError,
-    FrazilError,
-    InternalError,
-    InvalidInputError,
-    NotFoundError,
-    PermissionDeniedError,
-    StoreError,
-    UncommittedWarning,
-    UnsupportedError,
-)
-from frazil.explain import Explain
-from frazil.expr import (
-    Predicate,
-    Term,
-    bucket,
-    col,
-    current_date,
-    current_timestamp,
-    day,
-    hour,
-    month,
-    truncate,
-    year,
-)
-from frazil.inspect import Inspect
-from frazil.refs import Ref, Refs
-from frazil.results import LastCommit
-from frazil.scan import Scan, Split
-from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
-from frazil.statistics import Statistics
-from frazil.table import Snapshot, Table, Writer, open_table
-from frazil.transaction import DryRun, Transaction
+
+# `typing` would take longer to load than all that this file needs.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from frazil import spark as spark
+    from frazil import transforms as transforms
+    from frazil import variant as variant
+    from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
+    from frazil.estimate import Estimate
+    from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
+    from frazil.exceptions import (
+        AlreadyExistsError,
+        CommitConflictError,
+        CommitStateUnknownError,
+        CorruptTableError,
+        FrazilError,
+        InternalError,
+        InvalidInputError,
+        NotFoundError,
+        PermissionDeniedError,
+        StoreError,
+        UncommittedWarning,
+        UnsupportedError,
+    )
+    from frazil.explain import Explain
+    from frazil.expr import (
+        Predicate,
+        Term,
+        bucket,
+        col,
+        current_date,
+        current_timestamp,
+        day,
+        hour,
+        month,
+        truncate,
+        year,
+    )
+    from frazil.inspect import Inspect
+    from frazil.refs import Ref, Refs
+    from frazil.results import LastCommit
+    from frazil.scan import Scan, Split
+    from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
+    from frazil.statistics import Statistics
+    from frazil.table import Snapshot, Table, Writer, open_table
+    from frazil.transaction import DryRun, Transaction
 
 __all__ = [
     "AlreadyExistsError",
@@ -133,30 +142,70 @@ if _core.DEBUG_BUILD:
     )
 
 
-# Modules that are imported when they are first used: `frazil.spark` needs PySpark.
-_MODULES = ("spark", "transforms", "variant")
+_HOMES = {
+    "catalog": ("Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"),
+    "estimate": ("Estimate",),
+    "evolve": ("UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"),
+    "exceptions": (
+        *("AlreadyExistsError", "CommitConflictError", "CommitStateUnknownError", "CorruptTableError", "FrazilError"),
+        *("InternalError", "InvalidInputError", "NotFoundError", "PermissionDeniedError", "StoreError"),
+        *("UncommittedWarning", "UnsupportedError"),
+    ),
+    "explain": ("Explain",),
+    "expr": (
+        *("Predicate", "Term", "bucket", "col", "current_date", "current_timestamp", "day", "hour", "month"),
+        *("truncate", "year"),
+    ),
+    "inspect": ("Inspect",),
+    "refs": ("Ref", "Refs"),
+    "results": ("LastCommit",),
+    "scan": ("Scan", "Split"),
+    "schema": ("Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"),
+    "statistics": ("Statistics",),
+    "table": ("Snapshot", "Table", "Writer", "open_table"),
+    "transaction": ("DryRun", "Transaction"),
+}
+"""The modules that define the names of the package. Each is imported when one of its names is first used."""
 
-if TYPE_CHECKING:
-    from frazil import spark as spark
-    from frazil import transforms as transforms
-    from frazil import variant as variant
-else:
+_OWNERS = {name: module for module, names in _HOMES.items() for name in names}
+_SHOWN_MODULES = ("spark", "transforms", "variant")
+_MODULES = {
+    *(module for module in _HOMES if module != "catalog"),
+    *_SHOWN_MODULES,
+    *("arguments", "capabilities", "display", "engines", "foreign", "interop", "maintain", "names", "requests"),
+    "row_changes",
+}
+"""The modules that are attributes of the package. `frazil.catalog` is a function."""
+
+
+class _Package(ModuleType):
+    """The package. An import of the module `frazil.catalog` must not put it in the place of the function."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "catalog" and isinstance(value, ModuleType):
+            value = value.catalog
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        if name in _OWNERS:
+            value = getattr(import_module(f"frazil.{_OWNERS[name]}"), name)
+            globals()[name] = value
+            return value
         if name not in _MODULES:
-            import inspect
-
             from frazil import names
 
-            raise names.of_module(name, inspect.currentframe())
-        import importlib
-
+            raise names.of_module(name, sys._getframe())
         try:
-            return importlib.import_module(f"frazil.{name}")
+            return import_module(f"frazil.{name}")
         except ImportError as error:
             # `hasattr` asks by this error.
             raise AttributeError(str(error), name=name) from error
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_SHOWN_MODULES, *(name for name in globals() if name.startswith("__"))})

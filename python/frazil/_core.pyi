@@ -6,6 +6,7 @@ from typing_extensions import disjoint_base
 
 from frazil.expr import Predicate
 from frazil.requests.maintenance import FileOrder, OrphanOptions
+from frazil.requests.new_table import NewTable
 
 _Wrapped = TypeVar("_Wrapped")
 
@@ -1395,56 +1396,10 @@ class Catalog:
     def list_tables(self, namespace: str) -> list[str]: ...
     def table_exists(self, identifier: str) -> bool: ...
     def load_table(self, identifier: str) -> Table: ...
-    def create_table(
-        self,
-        identifier: str,
-        schema: Schema,
-        *,
-        partition_by: list[str],
-        sort_by: list[str],
-        properties: dict[str, str],
-        location: str | None,
-        identifier_fields: list[str] | None,
-        format: str,
-    ) -> Table: ...
-    def begin_table(
-        self,
-        identifier: str,
-        schema: Schema,
-        *,
-        partition_by: list[str],
-        sort_by: list[str],
-        properties: dict[str, str],
-        location: str | None,
-        identifier_fields: list[str] | None,
-        format: str,
-    ) -> Transaction: ...
-    def replace_table(
-        self,
-        identifier: str,
-        schema: Schema,
-        or_create: bool,
-        *,
-        partition_by: list[str],
-        sort_by: list[str],
-        properties: dict[str, str],
-        location: str | None,
-        identifier_fields: list[str] | None,
-        format: str,
-    ) -> Table: ...
-    def begin_replacement(
-        self,
-        identifier: str,
-        schema: Schema,
-        or_create: bool,
-        *,
-        partition_by: list[str],
-        sort_by: list[str],
-        properties: dict[str, str],
-        location: str | None,
-        identifier_fields: list[str] | None,
-        format: str,
-    ) -> Transaction: ...
+    def create_table(self, identifier: str, new: NewTable) -> Table: ...
+    def begin_table(self, identifier: str, new: NewTable) -> Transaction: ...
+    def replace_table(self, identifier: str, new: NewTable, or_create: bool) -> Table: ...
+    def begin_replacement(self, identifier: str, new: NewTable, or_create: bool) -> Transaction: ...
     def drop_table(self, identifier: str, purge: bool, outside_locations: list[str]) -> None: ...
     def register_table(self, identifier: str, metadata_location: str, overwrite: bool) -> Table: ...
     def unregister_table(self, identifier: str) -> str: ...

@@ -7,21 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from frazil import _core, arguments, foreign
-from frazil.arguments import configuration
+from frazil.arguments import Paths, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.capabilities import TABLE_FORMATS
 from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Term
-from frazil.foreign import CredentialProvider, pyiceberg_catalogs
+from frazil.expr import Columns, Term
+from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
+from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import Schema, core_schema
 from frazil.table import Table
-from frazil.transaction import Transaction
+
+if TYPE_CHECKING:
+    from frazil.foreign import CredentialProvider
+    from frazil.transaction import Transaction
 
 __all__ = ["Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"]
 
@@ -101,36 +105,6 @@ class View:
         return f"View({self.sql() if self._core.texts else None!r})"
 
 
-class _Part(Transaction):
-    """The changes of one table in a transaction over several tables."""
-
-    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
-        self._core = core
-        self._identifier = identifier
-        self._begin(unfinished)
-
-    def _location(self) -> str:
-        return self._identifier
-
-    def commit(self) -> Table:
-        """Refuses: one table can't be committed before the others."""
-        raise self._refusal()
-
-    def abort(self) -> None:
-        """Refuses: one table can't be given up without the others."""
-        raise self._refusal()
-
-    def __enter__(self) -> Transaction:
-        raise self._refusal()
-
-    @staticmethod
-    def _refusal() -> InvalidInputError:
-        return InvalidInputError(
-            "these changes belong to a transaction over several tables",
-            hint="Commit or abort that transaction, or use it as the context manager",
-        )
-
-
 @answers()
 @checked
 class CatalogTransaction:
@@ -161,7 +135,9 @@ class CatalogTransaction:
             NotFoundError: The table does not exist.
             InvalidInputError: The transaction changes another branch of this table, or has ended.
         """
-        part = _Part(self._core.table(identifier, branch), identifier, self._unfinished)
+        from frazil.transaction import TransactionPart
+
+        part = TransactionPart(self._core.table(identifier, branch), identifier, self._unfinished)
         self._tables += [] if identifier in self._tables else [identifier]
         return part
 
@@ -262,7 +238,7 @@ class Catalog:
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
-        self, namespace: str, removals: Sequence[str] = (), updates: Mapping[str, object] | None = None
+        self, namespace: str, removals: Columns = (), updates: Mapping[str, object] | None = None
     ) -> None:
         """Changes the properties of a namespace.
 
@@ -329,7 +305,14 @@ class Catalog:
         Raises:
             NotFoundError: The table does not exist.
         """
-        return Table(self._core.load_table(identifier), identifier)
+        try:
+            return Table(self._core.load_table(identifier), identifier)
+        except NotFoundError as error:
+            rest = identifier.removeprefix(f"{self.name}.")
+            if error.hint is not None or rest == identifier or "." not in rest:
+                raise
+            hint = f"Leave out the catalog's name: '{rest}'"
+            raise NotFoundError(str(error.args[0]), error.context, hint) from None
 
     def create_table(
         self,
@@ -340,7 +323,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         *,
         data: Any = None,
         if_not_exists: bool = False,
@@ -375,40 +358,40 @@ class Catalog:
         rows = None if data is None else arguments.rows(data)
         if schema is None:
             schema = _schema_of_rows(rows)
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         try:
             if rows is not None:
-                return self._filled(identifier, core, given, rows)
-            return Table(self._core.create_table(identifier, core, **given), identifier)
+                return self._filled(identifier, new, rows)
+            return Table(self._core.create_table(identifier, new), identifier)
         except AlreadyExistsError:
             if not if_not_exists:
                 raise
         return self.load_table(identifier)
 
-    def _filled(self, identifier: str, schema: _core.Schema, given: dict[str, Any], rows: Any) -> Table:
+    def _filled(self, identifier: str, new: NewTable, rows: Any) -> Table:
         """A new table with its first rows."""
         try:
-            begun = self._core.begin_table(identifier, schema, **given)
+            begun = self._core.begin_table(identifier, new)
         except UnsupportedError:
-            table = Table(self._core.create_table(identifier, schema, **given), identifier)
+            table = Table(self._core.create_table(identifier, new), identifier)
             try:
                 return table.append(rows)
             except BaseException:
                 self._core.drop_table(identifier, False, [])
                 raise
-        with Transaction._of(Table(begun.table(), identifier), begun) as transaction:
+        with _started(begun, identifier) as transaction:
             return transaction.append(rows).commit()
 
     def replace_table(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
 
@@ -430,19 +413,19 @@ class Catalog:
             UnsupportedError: The table's format can't do it, or the location is another one.
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, False, **given))
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, False), identifier)
 
     def create_or_replace_table(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Table:
         """Creates a table, or replaces the one of this name as `replace_table` does.
 
@@ -456,19 +439,19 @@ class Catalog:
             format: `iceberg`, or in a file-system catalog `paimon` for a new table.
             identifier_fields: The columns that together identify a row.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        return Table(self._core.replace_table(identifier, core, True, **given))
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return Table(self._core.replace_table(identifier, new, True), identifier)
 
     def replace_table_transaction(
         self,
         identifier: str,
         schema: Any,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Term | Sequence[str | Term] = (),
+        sort_by: str | Term | Sequence[str | Term] = (),
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
         or_create: bool = False,
     ) -> Transaction:
         """Replaces a table together with its new rows and other changes, in one commit.
@@ -491,9 +474,9 @@ class Catalog:
             NotFoundError: The table does not exist, and `or_create` is not set.
             UnsupportedError: The table's format can't do it.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_replacement(identifier, core, or_create, **given)
-        return Transaction._of(Table(begun.table()), begun)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        begun = self._core.begin_replacement(identifier, new, or_create)
+        return _started(begun, identifier)
 
     def create_table_transaction(
         self,
@@ -504,7 +487,7 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
-        identifier_fields: Sequence[str] | None = None,
+        identifier_fields: Columns | None = None,
     ) -> Transaction:
         """Creates a table together with its first rows and other changes, in one commit.
 
@@ -530,15 +513,14 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        core, given = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
-        begun = self._core.begin_table(identifier, core, **given)
-        return Transaction._of(Table(begun.table(), identifier), begun)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        return _started(self._core.begin_table(identifier, new), identifier)
 
     def drop_table(
         self,
         identifier: str,
         purge: bool = False,
-        outside_locations: Sequence[str] | None = None,
+        outside_locations: Paths | None = None,
         if_exists: bool = False,
     ) -> None:
         """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
@@ -731,7 +713,8 @@ class Catalog:
 def catalog(
     name: Any = None,
     type: str | None = None,
-    headers: Headers | None = None,
+    # `Any`, because type checkers give each argument the values of `**settings`.
+    headers: Headers | Any | None = None,
     *,
     credential_provider: CredentialProvider | str | None = None,
     filesystem: Any | None = None,
@@ -772,6 +755,10 @@ def catalog(
         >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
         ['db']
     """
+    if isinstance(type, Mapping):
+        raise InvalidInputError(
+            "type must be text, not the catalog's properties", hint="Write catalog(name, **properties)"
+        )
     given = arguments.texts(
         {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in _flat(properties).items() if v is not None}
     )
@@ -928,6 +915,13 @@ def _queries(sql: str | Mapping[str, str], dialect: str) -> list[tuple[str, str]
     return list(queries.items())
 
 
+def _started(core: _core.Transaction, identifier: str) -> Transaction:
+    """A transaction that creates or replaces its table."""
+    from frazil.transaction import Transaction
+
+    return Transaction._of(Table(core.table(), identifier), core)
+
+
 def _new_table(
     schema: Any,
     partition_by: str | Term | Sequence[str | Term],
@@ -935,21 +929,22 @@ def _new_table(
     properties: Mapping[str, object] | None,
     location: str | os.PathLike[str] | None,
     format: str,
-    identifier_fields: Sequence[str] | None,
-) -> tuple[_core.Schema, dict[str, Any]]:
-    """The schema and the other arguments of a new table, as the core takes them."""
+    identifier_fields: Columns | None,
+) -> NewTable:
+    """The definition of a new table, as the core takes it."""
     if format not in TABLE_FORMATS:
         message = f"'{format}' is not a table format"
         known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
         raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
-    return core_schema("schema", schema), {
-        "partition_by": _terms("partition_by", partition_by),
-        "sort_by": _terms("sort_by", sort_by),
-        "properties": configuration.table_properties(arguments.texts(properties)),
-        "location": None if location is None else arguments.path("location", location),
-        "identifier_fields": None if identifier_fields is None else list(arguments.columns(identifier_fields)),
-        "format": format,
-    }
+    return NewTable(
+        schema=core_schema("schema", schema),
+        partition_by=_terms("partition_by", partition_by),
+        sort_by=_terms("sort_by", sort_by),
+        properties=configuration.table_properties(arguments.texts(properties)),
+        location=None if location is None else arguments.path("location", location),
+        identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+        format=format,
+    )
 
 
 def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]:
@@ -958,6 +953,12 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
         terms = [terms]
     if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
         raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}")
+    if type(terms).__module__.startswith("pyiceberg."):
+        kind = terms.__class__.__name__
+        raise InvalidInputError(
+            f"{argument} must be a list of texts, not PyIceberg's {kind}",
+            hint="Write its fields: partition_by=['bucket(16, id)', 'day(ts)'], sort_by=['ts desc nulls last']",
+        )
     for term in terms:
         if not isinstance(term, (str, Term)):
             raise InvalidInputError(

@@ -17,7 +17,7 @@ from frazil import _core, arguments
 from frazil._core import Evolution, NewSortField, Position, SchemaOperation, SpecOperation
 from frazil.arguments.checked import checked
 from frazil.display import tables
-from frazil.display.steps import schema_step, sort_step, spec_step
+from frazil.display.steps import step_text
 from frazil.exceptions import InvalidInputError
 from frazil.names import answers
 from frazil.requests import evolution
@@ -112,7 +112,7 @@ class UpdateSchema(_Update):
         return evolution.update_schema(self._operations, self._case_sensitive, self._allow_incompatible)
 
     def _steps(self) -> list[str]:
-        return [schema_step(operation) for operation in self._operations]
+        return [step_text(operation) for operation in self._operations]
 
     def _do(self, operation: SchemaOperation) -> UpdateSchema:
         with self._unfinished:
@@ -244,7 +244,7 @@ class UpdatePartitionSpec(_Update):
         return evolution.update_spec(self._operations, self._case_sensitive)
 
     def _steps(self) -> list[str]:
-        return [spec_step(operation) for operation in self._operations]
+        return [step_text(operation) for operation in self._operations]
 
     def _do(self, operation: SpecOperation) -> UpdatePartitionSpec:
         with self._unfinished:
@@ -286,14 +286,13 @@ class UpdateSortOrder(_Update):
     def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
         self._fields: list[NewSortField] = []
-        self._texts: list[str] = []
         self._case_sensitive = case_sensitive
 
     def _change(self) -> Evolution:
         return evolution.update_sort_order(self._fields, self._case_sensitive)
 
     def _steps(self) -> list[str]:
-        return self._texts
+        return [step_text(field) for field in self._fields]
 
     def asc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
         """Sorts by a column or transform, smallest first.
@@ -324,7 +323,6 @@ class UpdateSortOrder(_Update):
                 raise InvalidInputError(f"nulls are 'first' or 'last', not {nulls!r}")
         with self._unfinished:
             self._fields.append(NewSortField(source, _transform(transform), descending, nulls_first))
-            self._texts.append(sort_step(source, transform, descending, nulls_first))
         return self
 
 

@@ -76,6 +76,8 @@ class Explain:
 
         `filesystem`: present and True if the files are read through a file system that was given as `filesystem=`.
 
+        `hidden_by`: present if scans of this table of Apache Paimon show only compacted rows: the option that says so.
+
         `server_plan`: present if the catalog's server made the plan: the plan's name, or an empty text if the server
         gave none. The only stage of such a plan is `server plan`, and there are no manifests.
 
@@ -129,6 +131,8 @@ class Explain:
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines += textwrap.wrap(cache_text(facts["cache"]), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines.append(f"  {rows_kept(facts)}")
+        if "hidden_by" in facts:
+            lines.append(f"  Rows show only after a compaction ({facts['hidden_by']}): call table.maintain.compact()")
         if "server_plan" in facts:
             named = f" (plan {plain(facts['server_plan'])})" if facts["server_plan"] else ""
             lines.append(f"  planned by the catalog's server{named}")

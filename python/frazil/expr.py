@@ -20,7 +20,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from frazil.exceptions import InvalidInputError
 from frazil.names import answers
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import uuid
 
 __all__ = [
+    "Columns",
+    "Filter",
     "Literal",
     "Predicate",
     "Term",
@@ -48,6 +50,35 @@ Literal: TypeAlias = "bool | int | float | str | bytes | decimal.Decimal | dt.da
 
 Operand: TypeAlias = "Term | int | float | decimal.Decimal | dt.date | dt.datetime | dt.timedelta"
 """A value that a column can be computed with."""
+
+Columns: TypeAlias = "str | Term | Iterable[str | Term]"
+"""Columns by their names or by `col`, or one column."""
+
+Filter: TypeAlias = "str | Predicate | PyArrowExpression | PolarsExpression | PyIcebergExpression"
+"""A filter: text, an expression of this module, or one of pyarrow, Polars or PyIceberg."""
+
+
+class PyArrowExpression(Protocol):
+    """What type checkers take for a `pyarrow.compute.Expression`. pyarrow need not have types for it."""
+
+    def isin(self, *args: Any, **kwargs: Any) -> Any: ...
+    def is_valid(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class PolarsExpression(Protocol):
+    """What type checkers take for a `polars.Expr`. Polars need not be installed."""
+
+    @property
+    def meta(self) -> Any: ...
+    def over(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class PyIcebergExpression(Protocol):
+    """What type checkers take for a `BooleanExpression` of PyIceberg, which need not be installed."""
+
+    def __invert__(self) -> Any: ...
+    def model_dump_json(self, *args: Any, **kwargs: Any) -> Any: ...
+
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RESERVED = frozenset(

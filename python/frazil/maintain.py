@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
+from frazil.arguments import Paths
 from frazil.arguments.checked import checked
 from frazil.capabilities import format_name, supports
 from frazil.display import tables
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.names import answers
 from frazil.requests.handle import TableHandle
 from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
+from frazil.results import shortened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +63,7 @@ class Compacted(NamedTuple):
     changelog_files: int = 0
 
 
+@answers()
 class ExpiredSnapshots(NamedTuple):
     """What expired, and the files that nothing refers to any more. Paths are as the table recorded them.
 
@@ -96,6 +99,9 @@ class ExpiredSnapshots(NamedTuple):
         content = self.data_files + self.position_delete_files + self.equality_delete_files
         return content + self.manifests + self.manifest_lists + self.statistics_files
 
+    def __repr__(self) -> str:
+        return shortened(self)
+
 
 class OrphanFiles(NamedTuple):
     """Files that nothing refers to.
@@ -109,6 +115,9 @@ class OrphanFiles(NamedTuple):
     files: list[str]
     deleted: bool
     failed: dict[str, str]
+
+    def __repr__(self) -> str:
+        return shortened(self)
 
 
 class RewrittenDeletes(NamedTuple):
@@ -138,6 +147,9 @@ class RewrittenManifests(NamedTuple):
 
     rewritten: list[str]
     added: list[str]
+
+    def __repr__(self) -> str:
+        return shortened(self)
 
 
 class ColumnStatistics(NamedTuple):
@@ -202,10 +214,10 @@ class Maintain:
         self,
         older_than: dt.datetime | dt.timedelta | None = None,
         retain_last: int | None = None,
-        snapshot_ids: Iterable[int] | None = None,
+        snapshot_ids: int | Iterable[int] | None = None,
         dry_run: bool = False,
         delete_files: bool = True,
-        outside_locations: Sequence[str] | None = None,
+        outside_locations: Paths | None = None,
     ) -> ExpiredSnapshots:
         """Removes old snapshots, and then the files that only they referred to.
 
@@ -232,7 +244,7 @@ class Maintain:
         action = Maintenance.ExpireSnapshots(
             older_than_ms=_milliseconds(older_than, "older_than"),
             retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
-            snapshot_ids=[] if snapshot_ids is None else list(snapshot_ids),
+            snapshot_ids=_ids(snapshot_ids),
             dry_run=dry_run,
             keep_files=not delete_files,
             outside_locations=arguments.outside_folders(outside_locations),
@@ -249,7 +261,7 @@ class Maintain:
         equal_schemes: Mapping[str, str] | None = None,
         equal_authorities: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
-        outside_locations: Sequence[str] | None = None,
+        outside_locations: Paths | None = None,
     ) -> OrphanFiles:
         """Deletes files in the table's folder that no snapshot, statistics or metadata file refers to.
 
@@ -333,7 +345,7 @@ class Maintain:
     def compact(
         self,
         strategy: Literal["binpack", "sort", "zorder", "full", "minor"] | None = None,
-        where: str | Predicate | None = None,
+        where: Filter | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
         max_file_size_bytes: int | None = None,
@@ -347,8 +359,8 @@ class Maintain:
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
-        sort_by: Sequence[str] | None = None,
-        zorder_by: Sequence[str] | None = None,
+        sort_by: Columns | None = None,
+        zorder_by: Columns | None = None,
         zorder_max_output_size: int | None = None,
         zorder_var_length_contribution: int = 8,
         options: Mapping[str, object] | None = None,
@@ -414,7 +426,7 @@ class Maintain:
             order=FileOrder(
                 strategy=strategy or "binpack",
                 sort_by=arguments.order(sort_by),
-                zorder_by=None if zorder_by is None else list(zorder_by),
+                zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by, "zorder_by")),
                 zorder_max_output_size=zorder_max_output_size,
                 zorder_var_length_contribution=zorder_var_length_contribution,
             ),
@@ -477,7 +489,7 @@ class Maintain:
 
     def rewrite_position_deletes(
         self,
-        where: str | Predicate | None = None,
+        where: Filter | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
         max_file_size_bytes: int | None = None,
@@ -591,9 +603,7 @@ class Maintain:
         self._table._core, done = self._table._core.maintain(action)
         return result(RewrittenDeletes, done)
 
-    def compute_statistics(
-        self, columns: Iterable[str] | None = None, snapshot: int | None = None
-    ) -> ColumnStatistics | None:
+    def compute_statistics(self, columns: Columns | None = None, snapshot: int | None = None) -> ColumnStatistics | Any:
         """Estimates the number of distinct values of columns, and stores it as the snapshot's statistics.
 
         Rows are read, with files in parallel. Each column needs about 100 kB of memory for each thread. The statistics
@@ -614,13 +624,14 @@ class Maintain:
             NotFoundError: The snapshot does not exist.
         """
         action = Maintenance.ComputeStatistics(
-            columns=None if columns is None else list(columns),
+            columns=None if columns is None else list(arguments.columns(columns, "columns")),
             snapshot_id=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
         self._table._core, done = self._table._core.maintain(action)
+        # `Any` in the annotation: type checkers must not ask for a check of None after each call.
         return None if done is None else result(ColumnStatistics, done)
 
-    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
+    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | Any:
         """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
 
         The numbers are those of `inspect.partitions()`, with two differences: each partition spec has its own
@@ -674,6 +685,12 @@ def _refuse_table_options(strategy: str | None, options: Mapping[str, object] | 
         raise InvalidInputError(
             f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
         )
+
+
+def _ids(snapshot_ids: int | Iterable[int] | None) -> list[int]:
+    if snapshot_ids is None:
+        return []
+    return [snapshot_ids] if isinstance(snapshot_ids, int) else list(snapshot_ids)
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from frazil import arguments
 from frazil.arguments.checked import checked
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange, merge_change, update_change
 
@@ -35,7 +35,7 @@ class RowChanges:
 
     def delete(
         self: _T,
-        where: str | Predicate,
+        where: Filter,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
@@ -60,7 +60,7 @@ class RowChanges:
     def overwrite(
         self: _T,
         data: Any,
-        where: str | Predicate | None = None,
+        where: Filter | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
@@ -103,7 +103,7 @@ class RowChanges:
 
     def update(
         self: _T,
-        where: str | Predicate,
+        where: Filter,
         values: Mapping[str, object],
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -131,7 +131,7 @@ class RowChanges:
     def upsert(
         self: _T,
         data: Any,
-        on: Sequence[str] | None = None,
+        on: Columns | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
         blind: bool = False,
@@ -174,7 +174,7 @@ class RowChanges:
     def delete_keys(
         self: _T,
         data: Any,
-        on: Sequence[str] | None = None,
+        on: Columns | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
@@ -230,12 +230,12 @@ class RowChanges:
     def merge(
         self: _T,
         data: Any,
-        on: Sequence[str] | None = None,
+        on: Columns | None = None,
         *,
         when_matched_update: bool | Mapping[str, str] = False,
-        when_matched_delete: bool | str | Predicate = False,
+        when_matched_delete: bool | Filter = False,
         when_not_matched_insert: bool | Mapping[str, str] = False,
-        when_not_matched_by_source_delete: bool | str | Predicate = False,
+        when_not_matched_by_source_delete: bool | Filter = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:

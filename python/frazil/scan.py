@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from frazil import _core, arguments, foreign
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
+from frazil.capabilities import supports
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
-from frazil.estimate import Estimate
 from frazil.exceptions import InvalidInputError
-from frazil.explain import Explain
-from frazil.expr import Predicate
+from frazil.expr import Filter, Predicate, Term
 from frazil.names import answers
-from frazil.requests.splits import balanced_splits
 from frazil.schema import Schema
-from frazil.statistics import Statistics
 
+# What says something about a scan, and needs no rows, is imported when it is asked for.
 if TYPE_CHECKING:
     import daft
     import duckdb
@@ -30,6 +28,10 @@ if TYPE_CHECKING:
     import ray.data
     import torch.utils.data
     from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.estimate import Estimate
+    from frazil.explain import Explain
+    from frazil.statistics import Statistics
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
 
@@ -98,11 +100,11 @@ class Scan:
         }
         return Scan(self._table, **{**state, **changes})
 
-    def where(self, filter: str | Predicate) -> Scan:
+    def where(self, filter: Filter) -> Scan:
         """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
-    def select(self, *columns: str | Sequence[str]) -> Scan:
+    def select(self, *columns: str | Term | Iterable[str | Term]) -> Scan:
         """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays.
 
         Args:
@@ -180,6 +182,8 @@ class Scan:
                 raise InvalidInputError("plan: n= can't be combined with other arguments", hint="Give one of them")
             if arguments.count("n", n) == 0:
                 raise InvalidInputError("n must be 1 or above, not 0")
+            from frazil.requests.splits import balanced_splits
+
             return [Split(core) for core in balanced_splits(self._core, n)]
         return self._core.splits(
             Split,
@@ -212,13 +216,27 @@ class Scan:
             files: Explain every file of the snapshot too: which stage, clause and bound kept or dropped it
                 (`Explain.files`). This opens manifests that planning itself would skip.
         """
+        from frazil.explain import Explain
+
         facts, manifests, judged = self._core.explain(files)
         if foreign.FILES in self._table.to_json():
             facts["filesystem"] = True
+        if (option := self._hiding_option()) is not None:
+            facts["hidden_by"] = option
         return Explain(facts, manifests, judged)
+
+    def _hiding_option(self) -> str | None:
+        """The option by which a table that is compacted by its options shows compacted rows only."""
+        if supports(self._table, "compaction_by_arguments") or not self._table.schema().identifier_field_ids:
+            return None
+        options = self._table.properties
+        hiding = {"deletion-vectors.enabled": "true", "merge-engine": "first-row", "bucket": "-2"}
+        return next((f"{name} = {value}" for name, value in hiding.items() if options.get(name) == value), None)
 
     def estimate(self) -> Estimate:
         """The cost of planning: bytes to read, manifests, entries and memory. Only the manifest list is read."""
+        from frazil.estimate import Estimate
+
         return Estimate(**self._core.estimate())
 
     def statistics(self, *columns: str) -> Statistics:
@@ -237,6 +255,8 @@ class Scan:
         Raises:
             InvalidInputError: A column does not exist, or it is inside a list or map.
         """
+        from frazil.statistics import Statistics
+
         return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
 
     def to_arrow(self) -> pa.Table:
@@ -330,7 +350,7 @@ class Scan:
         if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
             raise InvalidInputError(
                 f"connection must be a connection of DuckDB, not {arguments.shown(connection)}",
-                hint="Give the result of duckdb.connect(), or leave it out",
+                hint="Give the result of duckdb.connect(). To name the rows: to_duckdb(connection).create_view('name')",
             )
         relation: duckdb.DuckDBPyRelation = (connection or duckdb).from_arrow(self.to_arrow_dataset())
         return relation

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.display import tables
+from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.interop.spark_schemas import from_spark, is_spark_schema
 from frazil.names import answers
@@ -89,6 +90,12 @@ class Schema:
         """The top-level columns' names."""
         return [f.name for f in self.fields]
 
+    @property
+    def identifier_fields(self) -> list[str]:
+        """The columns that together identify a row, by their dotted names. Without such columns the list is empty."""
+        names = column_names(self)
+        return [names[id_] for id_ in self._core.identifier_field_ids]
+
     def field(self, name: str) -> Field:
         """The field with a name. Dots lead into structs, list elements (`tags.element`) and maps (`m.key`, `m.value`).
 
@@ -165,7 +172,10 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     if is_spark_schema(source):
         return from_spark(source)
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
-        raise InvalidInputError(f"{argument}: a '{type(source).__name__}' is not a schema", hint=_way_to_schema(source))
+        package = type(source).__module__.partition(".")[0]
+        owner = {"pyiceberg": "PyIceberg's ", "pyspark": "Spark's "}.get(package, "")
+        kind = f"{owner}'{type(source).__name__}'" if owner else f"a '{type(source).__name__}'"
+        raise InvalidInputError(f"{argument}: {kind} is not an Arrow schema", hint=_way_to_schema(source))
     if type(source).__module__.startswith("polars."):
         arguments.refuse_objects(source)
     return _core.Schema.from_arrow(source)
@@ -177,7 +187,7 @@ def _way_to_schema(source: Any) -> str:
     if hasattr(source, "__arrow_c_stream__"):
         return "It has rows. To create a table with these rows, write create_table(name, data=rows)"
     if package == "pyiceberg" and hasattr(source, "as_arrow"):
-        return "Give schema.as_arrow()"
+        return "Give schema.as_arrow(), and identifier_fields=[…] if it has identifier fields"
     if package == "pyspark":
         return "Give the schema of a DataFrame: frame.schema"
     if isinstance(source, dict):
@@ -211,14 +221,10 @@ def _html_rows(fields: tuple[Field, ...], depth: int) -> Iterator[tuple[object, 
 
 
 def _term(transform: str, column: str | None, source_id: int) -> str:
-    """A transform of a column, as in `partition_by`: `day(ts)`, `bucket(16, id)`. `identity` is only the column."""
-    named = f"column {source_id}" if column is None else column
-    if transform == "identity":
-        return named
-    kind, _, width = transform.removesuffix("]").partition("[")
-    return f"{kind}({width}, {named})" if width else f"{kind}({named})"
+    return term_text(transform, f"column {source_id}" if column is None else column)
 
 
+@answers()
 class PartitionField(NamedTuple):
     """One field of a partition spec.
 
@@ -274,6 +280,7 @@ class PartitionSpec(NamedTuple):
         return tables.page(f"Partition spec {self.id}", shown)
 
 
+@answers()
 class SortField(NamedTuple):
     """One field of a sort order.
 

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments, foreign
-from frazil.arguments import At, configuration
+from frazil.arguments import At, Paths, configuration
 from frazil.arguments.checked import checked, checked_call
 from frazil.display import tables
 from frazil.display.commits import changed, rows_of
-from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.exceptions import InvalidInputError, NotFoundError
-from frazil.expr import Predicate
-from frazil.foreign import CredentialProvider
-from frazil.inspect import Inspect
-from frazil.maintain import Maintain
+from frazil.expr import Columns, Filter
 from frazil.names import Items, answers
-from frazil.refs import Refs
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
 from frazil.requests.rows import RowChange
 from frazil.requests.unfinished import WrittenFiles
-from frazil.results import LastCommit, last_commit
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder, column_names
-from frazil.transaction import Transaction
 
+# A program opens a table and uses little of it, so what a table hands out is imported when it is asked for.
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
+    from frazil.foreign import CredentialProvider
+    from frazil.inspect import Inspect
+    from frazil.maintain import Maintain
+    from frazil.refs import Refs
+    from frazil.results import LastCommit
+    from frazil.transaction import Transaction
 
 __all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
@@ -107,6 +109,8 @@ class Table(TableHandle, RowChanges):
 
         `refresh()` forgets it, if it reads another version.
         """
+        from frazil.results import last_commit
+
         before = self._made[0] if self._made is not None and self._made[1] is self._core else None
         return last_commit(self._core, before)
 
@@ -175,8 +179,9 @@ class Table(TableHandle, RowChanges):
         return self._core.properties
 
     @property
-    def snapshot(self) -> Snapshot | None:
+    def snapshot(self) -> Snapshot | Any:
         """The current snapshot. It is None before the first commit."""
+        # Not `Snapshot | None`: type checkers would refuse `table.append(rows).snapshot.id`.
         found = self._core.snapshot()
         return None if found is None else _snapshot(found)
 
@@ -192,16 +197,22 @@ class Table(TableHandle, RowChanges):
     @property
     def refs(self) -> Refs:
         """Branches and tags: `table.refs["main"].snapshot_id`, `table.refs.create_tag("v1")`."""
+        from frazil.refs import Refs
+
         return Refs(self)
 
     @property
     def inspect(self) -> Inspect:
         """The metadata tables: `table.inspect.files()`, `table.inspect.snapshots()`, and others."""
+        from frazil.inspect import Inspect
+
         return Inspect(self._core)
 
     @property
     def maintain(self) -> Maintain:
         """Maintenance: `table.maintain.expire_snapshots()`, and others."""
+        from frazil.maintain import Maintain
+
         return Maintain(self)
 
     def refresh(self) -> Table:
@@ -211,8 +222,8 @@ class Table(TableHandle, RowChanges):
 
     def scan(
         self,
-        filter: str | Predicate | None = None,
-        select: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        select: Columns | None = None,
         at: At | None = None,
         since: At | None = None,
         options: Mapping[str, object] | None = None,
@@ -259,8 +270,8 @@ class Table(TableHandle, RowChanges):
 
     def changes(
         self,
-        filter: str | Predicate | None = None,
-        select: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        select: Columns | None = None,
         since: At | None = None,
         at: At | None = None,
         options: Mapping[str, object] | None = None,
@@ -302,7 +313,7 @@ class Table(TableHandle, RowChanges):
         data: Any,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
-        sort_by: Sequence[str] | None = None,
+        sort_by: Columns | None = None,
     ) -> Table:
         """Adds rows in one commit. Returns the table, now at its new version.
 
@@ -330,7 +341,7 @@ class Table(TableHandle, RowChanges):
 
     def add_files(
         self,
-        paths: Sequence[str | os.PathLike[str]],
+        paths: Paths,
         check_duplicate_files: bool = True,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -368,6 +379,8 @@ class Table(TableHandle, RowChanges):
         Args:
             branch: The branch to change; None is `main`.
         """
+        from frazil.transaction import Transaction
+
         return Transaction(self, branch)
 
     def cherry_pick(self, snapshot_id: int) -> Table:
@@ -411,6 +424,8 @@ class Table(TableHandle, RowChanges):
                 adding a required column without a default.
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdateSchema, planned_on
+
         return UpdateSchema(planned_on(self), allow_incompatible_changes, case_sensitive)
 
     def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
@@ -419,6 +434,8 @@ class Table(TableHandle, RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdatePartitionSpec, planned_on
+
         return UpdatePartitionSpec(planned_on(self), case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
@@ -427,6 +444,8 @@ class Table(TableHandle, RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
+        from frazil.evolve import UpdateSortOrder, planned_on
+
         return UpdateSortOrder(planned_on(self), case_sensitive)
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Table:
@@ -487,7 +506,7 @@ class Table(TableHandle, RowChanges):
         self,
         task: int = 0,
         branch: str | None = None,
-        sort_by: Sequence[str] | None = None,
+        sort_by: Columns | None = None,
         overwrite: bool = False,
     ) -> Writer:
         """Creates a writer of files, which `commit` or `commit_overwrite` adds to the table later, from any process.
@@ -505,7 +524,7 @@ class Table(TableHandle, RowChanges):
 
     def commit(
         self,
-        messages: Iterable[_core.CommitMessage],
+        messages: _core.CommitMessage | Iterable[_core.CommitMessage],
         snapshot_properties: Mapping[str, object] | None = None,
         branch: str | None = None,
     ) -> Table:
@@ -526,12 +545,12 @@ class Table(TableHandle, RowChanges):
             CommitConflictError: Rows were deleted by position, and their data file was removed. In format version 3:
                 another commit deleted rows of the same file.
         """
-        return self._moved(self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch))
+        return self._moved(self._core.commit(_several(messages), arguments.texts(snapshot_properties), branch=branch))
 
     def commit_overwrite(
         self,
-        messages: Iterable[_core.CommitMessage],
-        where: str | Predicate | None = None,
+        messages: _core.CommitMessage | Iterable[_core.CommitMessage],
+        where: Filter | None = None,
         partitions: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -559,16 +578,16 @@ class Table(TableHandle, RowChanges):
         """
         change = row_requests.replaced_by_messages(where, partitions)
         properties = arguments.texts(snapshot_properties)
-        return self._moved(row_requests.commit_overwrite(self._core, change, list(messages), properties, branch))
+        return self._moved(row_requests.commit_overwrite(self._core, change, _several(messages), properties, branch))
 
-    def _check_overwrite(self, where: str | Predicate | None = None, partitions: bool = False) -> None:
+    def _check_overwrite(self, where: Filter | None = None, partitions: bool = False) -> None:
         """Raises the errors of `commit_overwrite` that do not depend on its messages."""
         row_requests.check_overwrite(self._core, row_requests.replaced_by_messages(where, partitions))
 
     def commit_rewrite(
         self,
         replaced: Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask],
-        messages: Iterable[_core.CommitMessage],
+        messages: _core.CommitMessage | Iterable[_core.CommitMessage],
         at: At,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -598,20 +617,20 @@ class Table(TableHandle, RowChanges):
         core = self._core.commit_rewrite(
             [file for file in files if isinstance(file, _core.DataFile)],
             [file for file in files if isinstance(file, _core.DeleteFile)],
-            list(messages),
+            _several(messages),
             arguments.version(at),
             branch,
             arguments.texts(snapshot_properties),
         )
         return self._moved(core)
 
-    def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
+    def abort(self, messages: _core.CommitMessage | Iterable[_core.CommitMessage]) -> None:
         """Deletes the files of writers whose job was given up. Never call it for messages that may still be committed.
 
         Raises:
             InvalidInputError: The table contains a file of the messages. Nothing is deleted then.
         """
-        self._core.abort(list(messages))
+        self._core.abort(_several(messages))
 
     def writable_location(self) -> str:
         """The folder that commits write to.
@@ -688,7 +707,7 @@ class Writer:
         """
         return _watched(self._core.write(arguments.rows(data), self._task, True, False, self._sort_by))
 
-    def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
+    def upsert(self, data: Any, on: Columns | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
 
         Two writers of a job must not have the same key: both rows would be inserted.
@@ -699,7 +718,7 @@ class Writer:
         """
         return self._delta(row_requests.replace_keys(on), data)
 
-    def delete_keys(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
+    def delete_keys(self, data: Any, on: Columns | None = None) -> _core.CommitMessage:
         """Writes equality deletes of keys, as `Table.delete_keys` does.
 
         Args:
@@ -767,6 +786,10 @@ def open_table(
     """
     options = {**arguments.texts(storage_options), **foreign.options(credential_provider, filesystem)}
     return Table(_core.Table.open(arguments.path("location", location), options, moved))
+
+
+def _several(messages: _core.CommitMessage | Iterable[_core.CommitMessage]) -> list[_core.CommitMessage]:
+    return [messages] if isinstance(messages, _core.CommitMessage) else list(messages)
 
 
 def _watched(message: _core.CommitMessage) -> _core.CommitMessage:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import _core, arguments
-from frazil.arguments import At, configuration
+from frazil.arguments import At, Paths, configuration
 from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.figures import amount
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.names import answers
 from frazil.refs import RefChanges
 from frazil.requests import evolution
@@ -100,7 +99,7 @@ class Transaction(RowChanges):
         self,
         data: Any,
         snapshot_properties: Mapping[str, object] | None = None,
-        sort_by: Sequence[str] | None = None,
+        sort_by: Columns | None = None,
     ) -> Transaction:
         """Adds rows. Returns the transaction. Consecutive appends make one snapshot.
 
@@ -128,7 +127,7 @@ class Transaction(RowChanges):
             rows = None if data is None else arguments.rows(data)
             row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
 
-    def delete_files(self, where: str | Predicate) -> Transaction:
+    def delete_files(self, where: Filter) -> Transaction:
         """Removes the data files in which every row matches. Returns the transaction. No file is read or rewritten.
 
         Partition values and column metrics decide. If only some rows of a file may match, the commit fails with
@@ -155,7 +154,7 @@ class Transaction(RowChanges):
 
     def add_files(
         self,
-        paths: Sequence[str | os.PathLike[str]],
+        paths: Paths,
         check_duplicate_files: bool = True,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Transaction:
@@ -275,4 +274,34 @@ class Transaction(RowChanges):
         raise UnsupportedError(
             "a transaction can't be pickled or copied, because it belongs to its process",
             hint="Write files in other processes with table.writer(), and commit their messages",
+        )
+
+
+class TransactionPart(Transaction):
+    """The changes of one table in a transaction over several tables."""
+
+    def __init__(self, core: _core.Transaction, identifier: str, unfinished: Unfinished) -> None:
+        self._core = core
+        self._identifier = identifier
+        self._begin(unfinished)
+
+    def _location(self) -> str:
+        return self._identifier
+
+    def commit(self) -> Table:
+        """Refuses: one table can't be committed before the others."""
+        raise self._refusal()
+
+    def abort(self) -> None:
+        """Refuses: one table can't be given up without the others."""
+        raise self._refusal()
+
+    def __enter__(self) -> Transaction:
+        raise self._refusal()
+
+    @staticmethod
+    def _refusal() -> InvalidInputError:
+        return InvalidInputError(
+            "these changes belong to a transaction over several tables",
+            hint="Commit or abort that transaction, or use it as the context manager",
         )

@@ -93,10 +93,11 @@ impl Binder<'_> {
         }
         let more = names.len().saturating_sub(SHOWN);
         let shown = listed(names.iter().take(SHOWN));
-        error.hint(match more {
+        let columns = match more {
             0 => format!("The columns are {shown}"),
             _ => format!("The columns are {shown} and {more} more"),
-        })
+        };
+        error.hint(format!("{columns}. Text has single quotes: '{name}'"))
     }
 }
 

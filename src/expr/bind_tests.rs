@@ -147,7 +147,11 @@ fn text_becomes_the_columns_type() {
         ("not starts_with(s, '')", "false"),
         ("day(ts) = '2023-01-31'", "day(ts) = '2023-01-31'"),
         ("day(ts) = 0", "day(ts) = '1970-01-01'"),
-        ("hour(tz) < 10.5", "hour(tz) <= 10"),
+        ("hour(tz) < 40.5", "hour(tz) <= 40"),
+        ("hour(tz) < '1970-01-01-10'", "hour(tz) < '1970-01-01-10'"),
+        ("month(d) = '1971-01'", "month(d) = '1971-01'"),
+        ("year(ts) = '9999'", "year(ts) = '9999'"),
+        ("year(ts) = '2026'", "year(ts) = 56"),
         ("bucket(4, u) in (1, 2)", "bucket(4, u) in (1, 2)"),
         ("truncate(2, s) is null", "s is null"),
     ]);

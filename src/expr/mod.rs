@@ -6,6 +6,7 @@
 //! - `bind`: binds a filter to a schema: `not` is pushed down to the leaves
 //! - `bind_leaf`: binds a question about a column: names become field ids, literals become values of the column's type
 //! - `bounds`: the pruning algorithm
+//! - `calendar`: refuses numbers that SQL and Iceberg take differently, such as `year(ts) = 2026`
 //! - `coerce`: finds the place of an untyped literal among the values of a type
 //! - `cursor`: the place in filter text that is read next; reads names and literals
 //! - `explain`: explains in words why rows were pruned
@@ -25,6 +26,7 @@
 pub mod bind;
 mod bind_leaf;
 pub mod bounds;
+mod calendar;
 mod coerce;
 mod cursor;
 pub mod explain;

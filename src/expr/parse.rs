@@ -14,6 +14,7 @@
 //! any length. Nesting is bounded, and the parser uses its own stack, not that of the thread.
 
 use crate::error::{Error, Result};
+use crate::expr::calendar::refuse_calendar_numbers;
 use crate::expr::cursor::FilterParser;
 use crate::expr::formula::read::like;
 use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, TestOp};
@@ -29,9 +30,12 @@ const MAX_OPEN: usize = 10_000;
 /// Reads a filter.
 ///
 /// # Errors
-/// `InvalidInput` with the text, a caret under the mistake, and the expected token.
+/// `InvalidInput` with the text, a caret under the mistake, and the expected token; or for a number that is also a
+/// year, month, day or hour of the calendar.
 pub fn parse(text: &str) -> Result<Predicate> {
-    FilterParser::new(text)?.filter()
+    let filter = FilterParser::new(text)?.filter()?;
+    refuse_calendar_numbers(&filter)?;
+    Ok(filter)
 }
 
 /// One open parenthesis, or the whole filter: the finished parts of its `or`, and the parts of its last `and`.

@@ -53,14 +53,34 @@ fn every_form_of_a_test() {
     }
     let term = |t: Transform| Term { path: vec!["c".into()], transform: t };
     for (written, t) in [
-        ("bucket(4, c) = 1", Transform::Bucket(4)),
-        ("TRUNCATE(2, c) = 1", Transform::Truncate(2)),
-        ("years(c) = 1", Transform::Year),
-        ("month(c) = 1", Transform::Month),
-        ("date(c) = 1", Transform::Day),
-        ("hours(c) = 1", Transform::Hour),
+        ("bucket(4, c) = 40", Transform::Bucket(4)),
+        ("TRUNCATE(2, c) = 40", Transform::Truncate(2)),
+        ("years(c) = 40", Transform::Year),
+        ("month(c) = 40", Transform::Month),
+        ("date(c) = 40", Transform::Day),
+        ("hours(c) = 40", Transform::Hour),
     ] {
-        assert_eq!(parse(written).unwrap(), Predicate::Leaf(term(t), Eq, vec![num("1")]), "{written}");
+        assert_eq!(parse(written).unwrap(), Predicate::Leaf(term(t), Eq, vec![num("40")]), "{written}");
+    }
+}
+
+#[test]
+fn numbers_that_may_mean_the_calendar_are_refused() {
+    for (written, said) in [
+        ("year(ts) = 2026", "year(ts) counts years from 1970, so 2026 is 3996"),
+        ("id = 1 and not (year(ts) in (56, 1970))", "year(ts) counts years from 1970, so 1970 is 3940"),
+        ("2000 <= years(ts)", "so 2000 is 3970"),
+        ("month(ts) = 12", "month(ts) counts months from 1970, so 12 is 1971-01"),
+        ("month(ts) between 1 and 3", "so 1 is 1970-02"),
+        ("day(ts) > 5 or id = 1", "day(ts) counts days from 1970, so 5 is 1970-01-06"),
+        ("day(ts) = 31", "so 31 is 1970-02-01"),
+        ("hour(ts) < 23", "hour(ts) counts hours from 1970, so 23 is 1970-01-01-23"),
+    ] {
+        let error = parse(written).unwrap_err().to_string();
+        assert!(error.contains(said) && error.contains("year(ts) = '2026'"), "{written}: {error}");
+    }
+    for fine in ["year(ts) = 56", "year(ts) = '2026'", "month(ts) = 672", "day(ts) = 0", "hour(ts) = -1", "id = 2026"] {
+        parse(fine).unwrap();
     }
 }
 

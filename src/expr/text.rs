@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::expr::calendar::calendar_text;
 use crate::expr::lex::is_reserved;
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::types::value::{format_value, hex};
@@ -40,7 +41,8 @@ impl fmt::Display for BoundPredicate {
 impl fmt::Display for BoundLeaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ty = self.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
-        write_leaf(f, &self.term, self.op, self.values.iter().map(|v| Shown(v.as_ref(), ty)))
+        let shown = |value| Period(&self.term.transform, Shown(value, ty));
+        write_leaf(f, &self.term, self.op, self.values.iter().map(|v| shown(v.as_ref())))
     }
 }
 
@@ -190,6 +192,22 @@ impl fmt::Display for Shown<'_> {
             (ValueRef::Int(_), PrimitiveType::Date) | (ValueRef::Uuid(_), _) => self.quoted(f),
             (ValueRef::Long(_), ty) if *ty != PrimitiveType::Long => self.quoted(f),
             (v, ty) => f.write_str(&format_value(v, ty)),
+        }
+    }
+}
+
+/// A value of a term. A number of years, months or hours that filter text can't have is the text of its period.
+struct Period<'a>(&'a Transform, Shown<'a>);
+
+impl fmt::Display for Period<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let period = match (self.1.0, self.1.1) {
+            (ValueRef::Int(number), PrimitiveType::Int) => calendar_text(self.0, i64::from(number)),
+            _ => None,
+        };
+        match period {
+            Some(text) => write!(f, "'{text}'"),
+            None => self.1.fmt(f),
         }
     }
 }

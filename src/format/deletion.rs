@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::parallel::check_cancelled;
-use crate::store::location::{normalised, scheme};
+use crate::store::location::{is_absolute, normalised, scheme};
 use crate::store::{Store, in_parallel};
 
 /// Folders outside a table's own in which a caller allows deletion.
@@ -23,9 +23,9 @@ impl OutsideLocations {
     pub fn new(folders: Vec<String>) -> Result<OutsideLocations> {
         for folder in &folders {
             let normal = normalised(folder);
-            let is_absolute = normal.starts_with('/') || scheme(&normal).is_some();
+            let is_whole = is_absolute(&normal) || scheme(&normal).is_some();
             let path = scheme(&normal).map_or(&*normal, |scheme| &normal[scheme.len() + 1..]);
-            if !is_absolute || path.trim_matches('/').is_empty() || path.split('/').any(|part| part == "..") {
+            if !is_whole || path.trim_matches('/').is_empty() || path.split('/').any(|part| part == "..") {
                 return Err(Error::invalid("outside_locations= takes absolute folders below the root of the store")
                     .with("found", format!("'{folder}'"))
                     .hint("Name the folder whose files may be deleted"));

@@ -13,7 +13,7 @@ use crate::format::table_format::TableFormat;
 use crate::format::view::{NewView, ViewInfo};
 use crate::iceberg::catalog::creation::CreatingPointer;
 use crate::iceberg::catalog::interface::{TableCatalog, ViewCatalog};
-use crate::iceberg::catalog::kinds::{of_register, of_type_with};
+use crate::iceberg::catalog::kinds::{of_register, of_type};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::evolve::Replacement;
 use crate::iceberg::evolve::properties::check_values;
@@ -62,7 +62,7 @@ impl IcebergCatalog {
     /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// As [`of_type_with`]; errors of the database or server.
+    /// As [`of_type`]; errors of the database or server.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<IcebergCatalog> {
         IcebergCatalog::open_with(name, properties, None)
     }
@@ -70,13 +70,13 @@ impl IcebergCatalog {
     /// As [`IcebergCatalog::open`]. `headers` gives headers of a REST catalog's requests.
     ///
     /// # Errors
-    /// As [`of_type_with`].
+    /// As [`of_type`].
     pub(crate) fn open_with(
         name: &str,
         properties: BTreeMap<String, String>,
         headers: Option<HeaderProvider>,
     ) -> Result<IcebergCatalog> {
-        let tables = of_type_with(name, &properties, headers)?;
+        let tables = of_type(name, &properties, headers)?;
         tables.prepare()?;
         Ok(IcebergCatalog { name: name.to_owned(), properties, tables })
     }
@@ -200,7 +200,7 @@ impl IcebergCatalog {
             None => self.tables.new_location(ident)?,
         };
         let location = chosen.as_deref().unwrap_or(DECIDED_LATER);
-        let Replacement { schema, spec, sort_order, properties } = definition(schema, request)?;
+        let Replacement { schema, spec, sort_order, properties } = self.definition(schema, request)?;
         let now = now_ms();
         let metadata = new_table(&schema, &spec, &sort_order, location, &properties, DEFAULT_FORMAT_VERSION, now)?;
         Ok((MetadataCommit::creating(&metadata)?, chosen))
@@ -227,7 +227,34 @@ impl IcebergCatalog {
                     .hint("Leave out location=, or drop the table and create it there"));
             }
         }
-        IcebergTransaction::replacing(&table, definition(schema, request)?).with("table", ident)
+        IcebergTransaction::replacing(&table, self.definition(schema, request)?).with("table", ident)
+    }
+
+    /// What a request says about a table, with its columns as its spec and order name them.
+    fn definition(&self, schema: &Schema, request: NewTable) -> Result<Replacement> {
+        let schema = match &request.identifier_fields {
+            None => schema.clone(),
+            Some(names) => with_identifiers(schema, names)?,
+        };
+        let spec = parse_partition_by(&request.partition_by, &schema)?;
+        let sort_order = parse_sort_by(&request.sort_by, &schema)?;
+        let properties = self.properties_of_new("table", request.properties)?;
+        check_values(&properties, &BTreeMap::new())?;
+        Ok(Replacement { schema, spec, sort_order, properties })
+    }
+
+    /// The properties of a new table or view: the catalog's defaults, the given ones, and those that the catalog sets
+    /// in any case. The names are those of Java.
+    fn properties_of_new(&self, kind: &str, given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+        let all = self.tables.told_properties()?.unwrap_or(&self.properties);
+        let below = |prefix: String| {
+            let found = all.iter().filter_map(move |(name, value)| Some((name.strip_prefix(&prefix)?, value)));
+            found.filter(|(name, _)| !name.is_empty()).map(|(name, value)| (name.to_owned(), value.clone()))
+        };
+        let mut properties: BTreeMap<String, String> = below(format!("{kind}-default.")).collect();
+        properties.extend(given);
+        properties.extend(below(format!("{kind}-override.")));
+        Ok(properties)
     }
 
     fn of_views(&self) -> Result<&dyn ViewCatalog> {
@@ -249,7 +276,9 @@ impl seam::Views for IcebergCatalog {
     }
 
     fn create_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
-        self.of_views()?.create_view(ident, new)
+        let views = self.of_views()?;
+        let properties = self.properties_of_new("view", new.properties.clone())?;
+        views.create_view(ident, &NewView { properties, ..new.clone() })
     }
 
     fn replace_view(&self, ident: &TableIdent, new: &NewView) -> Result<ViewInfo> {
@@ -355,18 +384,6 @@ impl seam::Renames for IcebergCatalog {
     fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
         self.tables.rename(from, to)
     }
-}
-
-/// What a request says about a table, with its columns as its spec and order name them.
-fn definition(schema: &Schema, request: NewTable) -> Result<Replacement> {
-    let schema = match &request.identifier_fields {
-        None => schema.clone(),
-        Some(names) => with_identifiers(schema, names)?,
-    };
-    let spec = parse_partition_by(&request.partition_by, &schema)?;
-    let sort_order = parse_sort_by(&request.sort_by, &schema)?;
-    check_values(&request.properties, &BTreeMap::new())?;
-    Ok(Replacement { schema, spec, sort_order, properties: request.properties })
 }
 
 /// The schema with these columns as its identifier fields.

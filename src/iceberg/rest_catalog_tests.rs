@@ -414,7 +414,7 @@ fn tables_have_the_servers_credentials() {
         "labels": {"x": 1},
     });
     // The store of a local table takes no options, so they are checked before.
-    let server = crate::iceberg::catalog::kinds::of_type("c", &setup.fake.properties()).unwrap();
+    let server = crate::iceberg::catalog::kinds::of_type("c", &setup.fake.properties(), None).unwrap();
     assert!(server.load(&ident("db.t")).is_ok());
     setup.fake.state.lock().unwrap().loaded = json!({"config": {"s3.remote-signing-enabled": "true"}});
     assert!(server.load(&ident("db.t")).is_ok());

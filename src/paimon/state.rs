@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codec::avro::ManifestCache;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::commit_rows::CommitRows;
 use crate::format::evolution::Retention;
 use crate::format::request::{RefInfo, SnapshotInfo};
@@ -240,7 +240,8 @@ impl PaimonTable {
         let mut refs: Vec<RefInfo> = Vec::new();
         refs.extend(self.inner.metadata.snapshot.iter().map(|s| info(folder.branch_name().to_owned(), s.id, "branch")));
         for name in folder.branches()?.into_iter().filter(|name| name != folder.branch_name()) {
-            let latest = folder.branch(&name)?.latest_snapshot()?;
+            // One may be dropped just now.
+            let latest = folder.branch(&name).and_then(|branch| branch.latest_snapshot()).if_found()?.flatten();
             refs.extend(latest.map(|s| info(name, s.id, "branch")));
         }
         refs.extend(folder.tags()?.into_iter().map(|tag| info(tag.name, tag.snapshot.id, "tag")));

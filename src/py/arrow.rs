@@ -28,13 +28,16 @@ use super::lock::lock;
 use super::signals::Watch;
 use crate::data::arrow::type_names::type_name;
 use crate::error::{Error, Result};
-use crate::parallel::check_cancelled;
+use crate::parallel::in_steps;
 use crate::rows::stream;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 /// The hint for data that breaks Arrow's own rules.
+/// How many rows of a column are checked before the next look at Ctrl-C.
+const ROWS_CHECKED_AT_ONCE: usize = 1 << 16;
+
 const DAMAGED: &str = "pyarrow's array.validate(full=True) says where; put text that is not UTF-8 into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
@@ -405,11 +408,18 @@ fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
 /// within the values. Arrow's arrays rely on that.
 fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
     let columns = fields.iter().zip(data.child_data()).map(|(field, column)| {
-        // A stream may have one chunk with all rows.
-        check_cancelled()?;
-        cut(column, data.offset(), data.len()).and_then(checked).map_err(|e| {
+        let damaged = |e: ArrowError| {
             Error::invalid("the Arrow data is damaged").with("column", field.name()).because(e).hint(DAMAGED)
-        })
+        };
+        let column = cut(column, data.offset(), data.len()).map_err(damaged)?;
+        column.validate().map_err(damaged)?;
+        // A stream may have one chunk with all rows. The values are checked in steps, so that a call can be cancelled.
+        let step = if refers_anywhere(column.data_type()) { column.len() } else { ROWS_CHECKED_AT_ONCE };
+        for range in in_steps(column.len(), step) {
+            let range = range?;
+            cut(&column, range.start, range.len()).and_then(|some| check_values(&some)).map_err(damaged)?;
+        }
+        Ok(column)
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let rows = StructArray::from(built(rows(data, 0, data.len()).child_data(columns)));
@@ -420,10 +430,19 @@ fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
     }
 }
 
-fn checked(cut: ArrayData) -> Result<ArrayData, ArrowError> {
-    cut.validate()?;
-    check_values(&cut)?;
-    Ok(cut)
+/// Whether rows of a type may refer to any of their array's values. Then each slice has all of them, so slices would be
+/// checked over and over.
+fn refers_anywhere(data_type: &DataType) -> bool {
+    use DataType as D;
+    match data_type {
+        D::Dictionary(_, _) | D::Union(_, _) | D::ListView(_) | D::LargeListView(_) => true,
+        D::List(field) | D::LargeList(field) | D::FixedSizeList(field, _) | D::Map(field, _) => {
+            refers_anywhere(field.data_type())
+        }
+        D::RunEndEncoded(_, values) => refers_anywhere(values.data_type()),
+        D::Struct(fields) => fields.iter().any(|field| refers_anywhere(field.data_type())),
+        _ => false,
+    }
 }
 
 /// Checks the values in the buffers. It does not check where nulls are, because the table's schema says where nulls

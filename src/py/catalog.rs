@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 
 use super::call::run;
 use super::foreign::headers_of;
+use super::requests::new_table::PyNewTable;
 use super::requests::register::PyRegister;
 use super::results::view::{PyView, new_view};
 use super::schema::PySchema;
 use super::table::PyTable;
 use super::transaction::{PyCatalogTransaction, PyTransaction};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::catalog::NewTable;
 use crate::format::deletion::OutsideLocations;
 use crate::format::ident::{TableIdent, parse_namespace};
 use crate::format::table_format::TableFormat;
@@ -135,97 +135,51 @@ impl PyCatalog {
         Ok(run(py, || self.inner.load_table(&TableIdent::parse(identifier)?))?.into())
     }
 
-    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields, format))]
-    #[allow(clippy::too_many_arguments)]
-    fn create_table(
-        &self,
-        py: Python<'_>,
-        identifier: &str,
-        schema: &Bound<'_, PySchema>,
-        partition_by: Vec<String>,
-        sort_by: Vec<String>,
-        properties: BTreeMap<String, String>,
-        location: Option<String>,
-        identifier_fields: Option<Vec<String>>,
-        format: &str,
-    ) -> PyResult<PyTable> {
-        let schema = &schema.get().inner;
-        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
-        Ok(run(py, || self.inner.create_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?))?
-            .into())
+    fn create_table(&self, py: Python<'_>, identifier: &str, new: PyNewTable<'_>) -> PyResult<PyTable> {
+        let (schema, request, format) = new.parts();
+        let create = || self.inner.create_table(&TableIdent::parse(identifier)?, &schema, request, format_of(&format)?);
+        Ok(run(py, create)?.into())
     }
 
     /// A transaction that creates a table.
-    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields, format))]
-    #[allow(clippy::too_many_arguments)]
-    fn begin_table(
-        &self,
-        py: Python<'_>,
-        identifier: &str,
-        schema: &Bound<'_, PySchema>,
-        partition_by: Vec<String>,
-        sort_by: Vec<String>,
-        properties: BTreeMap<String, String>,
-        location: Option<String>,
-        identifier_fields: Option<Vec<String>>,
-        format: &str,
-    ) -> PyResult<PyTransaction> {
-        let schema = &schema.get().inner;
-        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+    fn begin_table(&self, py: Python<'_>, identifier: &str, new: PyNewTable<'_>) -> PyResult<PyTransaction> {
+        let (schema, request, format) = new.parts();
         Ok(run(py, || {
             let creations = self.inner.required("create_table_transaction", self.inner.creations())?;
-            creations.begin_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?)
+            creations.begin_table(&TableIdent::parse(identifier)?, &schema, request, format_of(&format)?)
         })?
         .into())
     }
 
     /// Gives a table another definition and no rows.
-    #[pyo3(signature = (identifier, schema, or_create, *, partition_by, sort_by, properties, location, identifier_fields, format))]
-    #[allow(clippy::too_many_arguments)]
     fn replace_table(
         &self,
         py: Python<'_>,
         identifier: &str,
-        schema: &Bound<'_, PySchema>,
+        new: PyNewTable<'_>,
         or_create: bool,
-        partition_by: Vec<String>,
-        sort_by: Vec<String>,
-        properties: BTreeMap<String, String>,
-        location: Option<String>,
-        identifier_fields: Option<Vec<String>>,
-        format: &str,
     ) -> PyResult<PyTable> {
-        let schema = &schema.get().inner;
-        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+        let (schema, request, format) = new.parts();
         Ok(run(py, || {
             let creations = self.inner.required("replace_table", self.inner.creations())?;
-            creations.replace_table(&TableIdent::parse(identifier)?, schema, request, format_of(format)?, or_create)
+            creations.replace_table(&TableIdent::parse(identifier)?, &schema, request, format_of(&format)?, or_create)
         })?
         .into())
     }
 
     /// A transaction that replaces a table.
-    #[pyo3(signature = (identifier, schema, or_create, *, partition_by, sort_by, properties, location, identifier_fields, format))]
-    #[allow(clippy::too_many_arguments)]
     fn begin_replacement(
         &self,
         py: Python<'_>,
         identifier: &str,
-        schema: &Bound<'_, PySchema>,
+        new: PyNewTable<'_>,
         or_create: bool,
-        partition_by: Vec<String>,
-        sort_by: Vec<String>,
-        properties: BTreeMap<String, String>,
-        location: Option<String>,
-        identifier_fields: Option<Vec<String>>,
-        format: &str,
     ) -> PyResult<PyTransaction> {
-        let schema = &schema.get().inner;
-        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
+        let (schema, request, format) = new.parts();
         Ok(run(py, || {
             let creations = self.inner.required("replace_table_transaction", self.inner.creations())?;
             let ident = TableIdent::parse(identifier)?;
-            creations.begin_replacement(&ident, schema, request, format_of(format)?, or_create)
+            creations.begin_replacement(&ident, &schema, request, format_of(&format)?, or_create)
         })?
         .into())
     }

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The compiled half of Frazil; `frazil` wraps it.
-#[pymodule]
+/// The compiled half of Frazil; `frazil` wraps it. Its classes guard their state themselves. So a Python without a global
+/// lock stays without it.
+#[pymodule(gil_used = false)]
 mod _core {
     use pyo3::prelude::*;
 

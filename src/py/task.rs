@@ -18,6 +18,11 @@ use crate::types::Schema;
 
 static PREDICATE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
+/// Raises the error for an attribute that does not exist.
+fn no_attribute(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Py<PyAny>> {
+    Ok(object.py().import("frazil.names")?.call_method1("no_attribute", (object, name))?.unbind())
+}
+
 /// A data file.
 #[pyclass(name = "DataFile", frozen, module = "frazil._core")]
 pub(super) struct PyDataFile {
@@ -26,6 +31,11 @@ pub(super) struct PyDataFile {
 
 #[pymethods]
 impl PyDataFile {
+    /// Says Frazil's word for an attribute of another library.
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        no_attribute(slf.as_any(), name)
+    }
+
     /// Its location, as the table records it.
     #[getter]
     fn path(&self) -> &str {
@@ -119,6 +129,11 @@ pub(super) struct PyDeleteFile {
 
 #[pymethods]
 impl PyDeleteFile {
+    /// Says Frazil's word for an attribute of another library.
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        no_attribute(slf.as_any(), name)
+    }
+
     /// Its location, as the table records it.
     #[getter]
     fn path(&self) -> &str {
@@ -179,6 +194,11 @@ pub(super) struct PyScanTask {
 
 #[pymethods]
 impl PyScanTask {
+    /// Says Frazil's word for an attribute of another library.
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        no_attribute(slf.as_any(), name)
+    }
+
     /// The data file.
     #[getter]
     fn data_file(&self) -> PyDataFile {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::disk;
 use super::failure::GONE;
 use super::limits::{Holes, ReadFailure, check_at_most, check_bytes, most_bytes, read_exactly};
-use super::location::{local_path, normalise};
+use super::location::{local_path, local_spelling, normalise};
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -254,7 +254,9 @@ impl Store for LocalStore {
     fn real_folder(&self, folder: &str) -> String {
         let Ok(path) = local_path(folder) else { return normalise(folder) };
         let real = fs::canonicalize(&path).unwrap_or(path);
-        real.into_os_string().into_string().unwrap_or_else(|_| normalise(folder))
+        real.into_os_string()
+            .into_string()
+            .map_or_else(|_| normalise(folder), |real| local_spelling(&real).into_owned())
     }
 
     fn delete(&self, path: &str) -> Result<()> {

@@ -35,8 +35,43 @@ pub fn without_slashes(location: &str) -> &str {
     out
 }
 
-/// The local path of a plain path or a `file:` URI (`file:/a`, `file:///a`). Nothing is percent-decoded: Java records
-/// file names as they are.
+/// Whether a path begins with a Windows drive: `C:/a`, `C:\a` and `C:`, but not `C:a`, which is relative.
+fn has_drive(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    bytes.len() > 1
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes.get(2), None | Some(b'/' | b'\\'))
+}
+
+/// The one spelling of a local path on Windows: slashes, a large letter for the drive, and no slash before it. `None` for
+/// a path that has this spelling. A folder of another machine keeps its two slashes: `//server/share/a`.
+fn windows_spelling(path: &str) -> Option<String> {
+    let slashes = path.replace('\\', "/");
+    let plain = match slashes.strip_prefix("//?/") {
+        Some(verbatim) => verbatim.strip_prefix("UNC/").map_or(verbatim.to_owned(), |share| format!("//{share}")),
+        None => slashes,
+    };
+    let drive = Some(plain.trim_start_matches('/')).filter(|path| has_drive(path));
+    let out = drive.map_or(plain.clone(), |path| path[..1].to_ascii_uppercase() + &path[1..]);
+    (out != path).then_some(out)
+}
+
+/// A local path in the one spelling of this system. Elsewhere than on Windows a path has only one.
+pub(super) fn local_spelling(path: &str) -> Cow<'_, str> {
+    match cfg!(windows).then(|| windows_spelling(path)).flatten() {
+        Some(other) => Cow::Owned(other),
+        None => Cow::Borrowed(path),
+    }
+}
+
+/// Whether a plain path is absolute: it begins with a slash, or on Windows with a drive.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || (cfg!(windows) && (has_drive(path) || path.starts_with('\\')))
+}
+
+/// The local path of a plain path or a `file:` URI (`file:/a`, `file:///a`, on Windows `file:///C:/a`). Nothing is
+/// percent-decoded: Java records file names as they are.
 ///
 /// # Errors
 /// `InvalidInput` for another scheme, a remote host or a NUL byte.
@@ -45,7 +80,7 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
         return Err(Error::invalid("a path contains a NUL byte").with("path", location.escape_debug()));
     }
     match scheme(location) {
-        None => Ok(PathBuf::from(location)),
+        None => Ok(PathBuf::from(&*local_spelling(location))),
         Some(scheme) if is_file(scheme) => {
             let path = match authority_and_path(location) {
                 None => &location["file:".len()..],
@@ -56,13 +91,14 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
                     );
                 }
             };
-            Ok(PathBuf::from(path))
+            Ok(PathBuf::from(&*local_spelling(path)))
         }
         Some(other) => Err(Error::invalid(format!("'{other}' is not a local scheme")).with("path", location)),
     }
 }
 
-/// Makes a plain relative path absolute, so that it means the same in other processes. Leaves other paths unchanged.
+/// Makes a plain relative path absolute, so that it means the same in other processes. Leaves other paths unchanged,
+/// except for Windows' spelling.
 ///
 /// # Errors
 /// `InvalidInput` for an empty path; `Store` if the working directory no longer exists.
@@ -70,13 +106,17 @@ pub fn absolute(location: &str) -> Result<String> {
     if location.is_empty() {
         return Err(Error::invalid("a location is empty"));
     }
-    if scheme(location).is_some() || location.starts_with('/') {
+    if scheme(location).is_some() {
         return Ok(location.to_owned());
+    }
+    if is_absolute(location) {
+        return Ok(local_spelling(location).into_owned());
     }
     let path =
         std::path::absolute(location).map_err(|e| Error::store("the working directory does not exist").because(e))?;
     path.into_os_string()
         .into_string()
+        .map(|path| local_spelling(&path).into_owned())
         .map_err(|p| Error::invalid("the working directory's path is not UTF-8").with("path", p.display()))
 }
 
@@ -85,8 +125,8 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// One spelling for each place. Local paths lose their `file:` scheme. Object stores get one scheme of those they share
-/// (`s3` for `s3a` and `s3n`). Double and trailing slashes at the ends are removed.
+/// One spelling for each place. Local paths lose their `file:` scheme, and on Windows get slashes. Object stores get one
+/// scheme of those they share (`s3` for `s3a` and `s3n`). Double and trailing slashes at the ends are removed.
 pub fn normalise(location: &str) -> String {
     normalised(location).into_owned()
 }
@@ -97,14 +137,17 @@ pub fn normalised(location: &str) -> Cow<'_, str> {
         let rest = &location["file:".len()..];
         let path = rest.strip_prefix("//localhost/").unwrap_or(rest);
         let path = path.trim_start_matches('/').trim_end_matches('/');
-        return Cow::Owned(format!("/{path}"));
+        return Cow::Owned(local_spelling(&format!("/{path}")).into_owned());
     }
     if let Some(scheme) = scheme(location) {
         return Cow::Owned(normalised_object(scheme, location));
     }
-    match location.trim_end_matches('/') {
-        "" => Cow::Borrowed(location),
-        trimmed => Cow::Borrowed(trimmed),
+    match local_spelling(location) {
+        Cow::Owned(other) => Cow::Owned(other.trim_end_matches('/').to_owned()),
+        Cow::Borrowed(_) => match location.trim_end_matches('/') {
+            "" => Cow::Borrowed(location),
+            trimmed => Cow::Borrowed(trimmed),
+        },
     }
 }
 
@@ -256,6 +299,54 @@ mod tests {
         assert_eq!(scheme("C:/x"), None);
         assert_eq!(scheme("s3://b/k"), Some("s3"));
         assert!(local_path("file://elsewhere/a").is_err());
+    }
+
+    #[test]
+    fn windows_paths_have_one_spelling() {
+        let same = [
+            ("C:\\lake\\t", "C:/lake/t"),
+            ("c:/lake/t", "C:/lake/t"),
+            ("C:\\lake/t/data\\x.parquet", "C:/lake/t/data/x.parquet"),
+            // What remains of file:///c:/lake and of file:/C:/lake.
+            ("/c:/lake", "C:/lake"),
+            ("///C:/lake", "C:/lake"),
+            ("\\\\?\\C:\\lake", "C:/lake"),
+            ("\\\\?\\UNC\\server\\share\\t", "//server/share/t"),
+            ("\\\\server\\share\\t", "//server/share/t"),
+            ("c:", "C:"),
+        ];
+        for (path, wanted) in same {
+            assert_eq!(windows_spelling(path).as_deref(), Some(wanted), "{path}");
+        }
+        for path in ["C:/lake/t", "//server/share/t", "lake/t", "/lake/c:/t", "", "/", "cd:/x", "C:x"] {
+            assert_eq!(windows_spelling(path), None, "{path}");
+        }
+        for (path, drive) in
+            [("C:/a", true), ("z:\\a", true), ("C:", true), ("C:a", false), ("1:/a", false), ("é:/", false)]
+        {
+            assert_eq!(has_drive(path), drive, "{path}");
+        }
+    }
+
+    /// A backslash and a colon are letters of names elsewhere.
+    #[cfg(not(windows))]
+    #[test]
+    fn other_systems_take_windows_paths_as_names() {
+        assert_eq!(normalise("file:///c:/a\\b"), "/c:/a\\b");
+        assert_eq!(local_path("C:\\a").unwrap(), PathBuf::from("C:\\a"));
+        assert!(is_absolute("/a") && !is_absolute("C:/a") && !is_absolute("\\a"));
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn drives_and_their_uris_are_the_same_place() {
+        for l in ["C:\\a\\b", "c:/a/b", "file:/C:/a/b", "file:///c:/a/b", "file://localhost/C:/a/b/"] {
+            assert_eq!(normalise(l), "C:/a/b");
+            assert_eq!(local_path(l.trim_end_matches('/')).unwrap(), PathBuf::from("C:/a/b"));
+        }
+        assert!(is_absolute("C:/a") && is_absolute("c:\\a") && !is_absolute("C:a") && !is_absolute("a/b"));
+        assert_eq!(absolute("c:\\a").unwrap(), "C:/a");
+        assert_eq!(absolute("a\\b").unwrap(), absolute("a/b").unwrap());
     }
 
     #[test]

@@ -28,7 +28,7 @@ WORDS += [
     "snowflake",
     "migrat",
 ]
-MOST_LINES = 40
+MOST_LINES = 60
 MOST_FILES = 20
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 REPOSITORY = re.compile(r"https://(?:raw\.githubusercontent|github)\.com/frazil/frazil/(?:(?:blob|tree)/)?main/(.*)")

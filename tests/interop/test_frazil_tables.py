@@ -450,6 +450,34 @@ def test_append_to_an_evolved_java_table(java: Java, catalog: Any) -> None:
     assert_same_rows(exact(load(catalog, name).scan("b = 'y'").to_arrow()), java.read(name, "b = 'y'"))
 
 
+def test_a_replaced_table_in_turn(java: Java, catalog: Any) -> None:
+    name = java.create("replaced", "id bigint, old string")
+    java.insert(name, "(1, 'a'), (2, 'b')")
+    java.alter(name, "create tag kept")
+    schema = pa.schema([("name", pa.string()), ("id", pa.int64())])
+    catalog.replace_table(f"{NAMESPACE}.{name}", schema, partition_by=["bucket(4, id)"], sort_by=["name"])
+    assert java.read(name) == []
+    assert [row.col_name for row in java.sql(f"describe ice.{NAMESPACE}.{name}")][:2] == ["name", "id"]
+    before = java.read(name, version="version as of 'kept'")
+    assert_same_rows(exact(pa.table({"id": [1, 2], "old": ["a", "b"]})), before)
+
+    catalog.load_table(f"{NAMESPACE}.{name}").append(pa.table({"name": ["x", "y"], "id": [3, 4]}, schema))
+    java.insert(name, "('z', 5)")
+    with catalog.replace_table_transaction(f"{NAMESPACE}.{name}", schema) as tx:
+        tx.append(pa.table({"name": ["n"], "id": [6]}, schema))
+    java.insert(name, "('m', 7)")
+    assert_same_rows(java.read(name), exact(pa.table({"name": ["n", "m"], "id": [6, 7]}, schema)))
+    assert_same_rows(exact(fz.open_table(java.root(name)).scan().to_arrow()), java.read(name))
+    assert len(java.snapshot_ids(name)) == 5
+    java.sql(
+        f"call ice.system.expire_snapshots(table => '{NAMESPACE}.{name}', "
+        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    # The snapshots of the newest line and of the tag stay.
+    assert java.read(name, columns="id", where="id = 6") == exact(pa.table({"id": [6]}))
+    assert_same_rows(java.read(name, version="version as of 'kept'"), before)
+
+
 def test_java_maintains_what_frazil_wrote(java: Java, catalog: Any) -> None:
     name = java.fresh("maintained")
     schema = pa.schema([("id", pa.int64()), ("s", pa.string())])

@@ -27,14 +27,20 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def catalog(kind: str, request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[fz.Catalog]:
+def given(kind: str, request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[dict[str, object]]:
+    """How the catalog is opened."""
     if kind == "own":
         with serving(tmp_path / "wh") as server:
-            yield fz.catalog("c", type="rest", uri=server.url)
+            yield {"type": "rest", "uri": server.url}
     elif kind == "iceberg":
-        yield fz.catalog("c", type="rest", uri=request.getfixturevalue("rest_server")["uri"])
+        yield {"type": "rest", "uri": request.getfixturevalue("rest_server")["uri"]}
     else:
-        yield fz.catalog("c", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=tmp_path / "wh")
+        yield {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": tmp_path / "wh"}
+
+
+@pytest.fixture
+def catalog(given: dict[str, object]) -> fz.Catalog:
+    return fz.catalog("c", **given)
 
 
 @pytest.fixture
@@ -118,6 +124,30 @@ def test_defaults_of_new_tables(catalog: fz.Catalog, ns: str) -> None:
     assert (len(table.partition_spec.fields), len(table.sort_order.fields)) == (0, 0)
     loaded = catalog.load_table(f"{ns}.t")
     assert (loaded.uuid, loaded.metadata_location) == (table.uuid, table.metadata_location)
+
+
+def test_a_table_that_exists_may_stay(catalog: fz.Catalog, ns: str) -> None:
+    table = catalog.create_table(f"{ns}.t", SCHEMA, if_not_exists=True).append(one(1))
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table(f"{ns}.t", SCHEMA)
+    again = catalog.create_table(f"{ns}.t", SCHEMA, if_not_exists=True)
+    assert (again.uuid, ids(again)) == (table.uuid, [1])
+
+
+def test_defaults_and_overrides_of_the_catalog(given: dict[str, object], ns: str) -> None:
+    given = {**given, "table-default.a": "1", "table-default.b": "1", "table-default.c": "1", "table-override.c": "2"}
+    catalog = fz.catalog("c", **given, **{"table-override.d": "2"})
+    mine = {"b": "0", "c": "0", "d": "0", "e": "0"}
+    expected = {"a": "1", "b": "0", "c": "2", "d": "2", "e": "0"}
+    table = catalog.create_table(f"{ns}.t", SCHEMA, properties=mine)
+    assert expected.items() <= table.properties.items()
+    with catalog.create_table_transaction(f"{ns}.u", SCHEMA, properties=mine) as tx:
+        tx.append(one(1))
+    assert expected.items() <= catalog.load_table(f"{ns}.u").properties.items()
+    plain = fz.catalog("c", **{name: value for name, value in given.items() if not name.startswith("table-")})
+    plain.create_table(f"{ns}.v", SCHEMA, properties={"a": "0", "f": "0"})
+    replaced = catalog.replace_table(f"{ns}.v", SCHEMA, properties=mine)
+    assert {**expected, "f": "0"}.items() <= replaced.properties.items()
 
 
 def test_locations_that_are_given(catalog: fz.Catalog, ns: str, tmp_path: pathlib.Path) -> None:

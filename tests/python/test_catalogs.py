@@ -546,3 +546,10 @@ def test_environment_variables(home: pathlib.Path, monkeypatch: pytest.MonkeyPat
     config = pytest.importorskip("pyiceberg.utils.config").Config()
     assert config.get_default_catalog_name() == fz.catalog().name
     assert config.get_catalog_config("my-cat") == fz.catalog().properties
+
+
+@pytest.mark.parametrize("path", ["C:\\lake", "C:/lake", "lake\\db", "./lake", "~/lake"])
+def test_a_path_in_the_place_of_a_name_is_recognised(path: str) -> None:
+    with pytest.raises(fz.InvalidInputError) as caught:
+        fz.catalog(path)
+    assert f"Give it as warehouse={path!r}" in str(caught.value)

@@ -17,6 +17,7 @@ import pytest
 
 import frazil as fz
 from frazil.names import others
+from frazil.names.engines import ENGINES
 
 ROOT = pathlib.Path(__file__).parents[2]
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "city": ["Oslo", "Bergen", "Oslo"]})
@@ -112,6 +113,13 @@ def known(catalog: fz.Catalog, table: fz.Table) -> dict[str, Any]:
 
 ANSWERED: list[tuple[str, str]] = [
     # PyIceberg.
+    ("next(iter(table.scan().plan_files())).file", "PyIceberg's `file` is `data_file` here"),
+    ("next(iter(table.scan().plan_files())).data_file.file_path", "PyIceberg's `file_path` is `path` here"),
+    ("table.schema.identifier_field_ids", "PyIceberg's `identifier_field_ids` is `identifier_fields` here"),
+    ("table.incremental_append_scan()", "scan(since=…)"),
+    ("table.scan().withColumn('a', 1)", "Spark's `withColumn` is `to_spark(spark).withColumn` here"),
+    ("table.scan().with_row_index()", "Polars' `with_row_index` is `to_polars(lazy=True).with_row_index` here"),
+    ("table.partitionedBy('id')", "catalog.create_table(name, schema, partition_by=…, sort_by=…)"),
     ("fz.load_catalog('x')", "PyIceberg's `load_catalog` is `frazil.catalog('name')` here"),
     ("exec('from frazil import load_catalog')", "PyIceberg's `load_catalog` is `frazil.catalog('name')` here"),
     ("exec('from frazil import EqualTo')", "col('x') == value"),
@@ -246,10 +254,15 @@ CLASSES: dict[str, Any] = {
     "Schema": fz.Schema,
     "Field": fz.Field,
     "Snapshot": fz.Snapshot,
+    "SortField": fz.SortField,
+    "ScanTask": fz.ScanTask,
+    "DataFile": fz.DataFile,
+    "DeleteFile": fz.DeleteFile,
     "PartitionSpec": fz.PartitionSpec,
     "SortOrder": fz.SortOrder,
     "Ref": fz.Ref,
     "Refs": fz.Refs,
+    "ExpiredSnapshots": fz.maintain.ExpiredSnapshots,
     "Term": fz.Term,
     "Predicate": fz.Predicate,
     "Transaction": fz.Transaction,
@@ -261,10 +274,121 @@ CLASSES: dict[str, Any] = {
 }
 
 
+# What other libraries call only by themselves.
+INTERNAL = {
+    "PyIceberg": """accessor_for_field check_format_version_compatibility check_schema convert_field_type
+        handle_primitive_type minimum_format_version serialize_model check_compatible map_source_ids_onto_source_id
+        set_null_order check_max_snapshot_age_ms check_min_snapshots_to_keep assign_new_column_id case_sensitive
+        from_rest_response from_args""",
+    # Columns that an engine computes. A filter has no place for them.
+    "Spark": """asc_nulls_first asc_nulls_last bitwiseAND bitwiseOR bitwiseXOR desc_nulls_first desc_nulls_last
+        dropFields name otherwise outer over transform when withField""",
+    "Polars": "",
+}
+
+
+def _public(cls: Any) -> set[str]:
+    """The public names of a class of another library, without those of pydantic."""
+    import pydantic
+
+    return {*dir(cls), *getattr(cls, "model_fields", ())} - set(dir(pydantic.BaseModel))
+
+
+def _classes_of_others() -> list[tuple[str, Any, str]]:
+    import polars as pl
+    import pyiceberg.catalog
+    import pyiceberg.manifest
+    import pyiceberg.table.inspect
+    import pyiceberg.table.maintenance
+    import pyiceberg.table.refs
+    import pyiceberg.table.sorting
+    from pyiceberg.table.update import schema, snapshot, sorting, spec
+    from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2
+
+    table = pyiceberg.table
+    return [
+        ("PyIceberg", pyiceberg.catalog.Catalog, "Catalog"),
+        ("PyIceberg", table.Table, "Table"),
+        ("PyIceberg", table.DataScan, "Scan"),
+        ("PyIceberg", table.FileScanTask, "ScanTask"),
+        ("PyIceberg", pyiceberg.manifest.DataFile, "DataFile"),
+        ("PyIceberg", pyiceberg.schema.Schema, "Schema"),
+        ("PyIceberg", pyiceberg.types.NestedField, "Field"),
+        ("PyIceberg", table.snapshots.Snapshot, "Snapshot"),
+        ("PyIceberg", pyiceberg.partitioning.PartitionSpec, "PartitionSpec"),
+        ("PyIceberg", table.sorting.SortOrder, "SortOrder"),
+        ("PyIceberg", table.sorting.SortField, "SortField"),
+        ("PyIceberg", table.refs.SnapshotRef, "Ref"),
+        ("PyIceberg", table.inspect.InspectTable, "Inspect"),
+        ("PyIceberg", table.maintenance.MaintenanceTable, "Maintain"),
+        ("PyIceberg", table.Transaction, "Transaction"),
+        ("PyIceberg", schema.UpdateSchema, "UpdateSchema"),
+        ("PyIceberg", spec.UpdateSpec, "UpdatePartitionSpec"),
+        ("PyIceberg", sorting.UpdateSortOrder, "UpdateSortOrder"),
+        ("PyIceberg", snapshot.ManageSnapshots, "Refs"),
+        ("PyIceberg", snapshot.ExpireSnapshots, "Maintain"),
+        ("Spark", DataFrameReader, "Table"),
+        ("Spark", DataFrameWriter, "Table"),
+        ("Spark", DataFrameWriterV2, "Table"),
+        ("Spark", DataFrame, "Scan"),
+        ("Spark", Column, "Term"),
+        ("Polars", pl.LazyFrame, "Scan"),
+    ]
+
+
+def test_every_name_of_others_is_right_or_answered(table: fz.Table) -> None:
+    scan = table.scan()
+    task = next(iter(scan.plan_files()))
+    table.refs.create_tag("v1")
+    ours = {
+        "Catalog": fz.catalog(type="memory"),
+        "Table": table,
+        "Scan": scan,
+        "Schema": table.schema,
+        "Field": table.schema["id"],
+        "Snapshot": table.snapshot,
+        "PartitionSpec": table.partition_spec,
+        "SortOrder": table.sort_order,
+        "SortField": fz.SortField(1, "identity", True, True),
+        "Ref": table.refs["v1"],
+        "Refs": table.refs,
+        "Inspect": table.inspect,
+        "Maintain": table.maintain,
+        "Transaction": table.transaction(),
+        "UpdateSchema": table.update_schema(),
+        "Term": fz.col("x"),
+        "UpdatePartitionSpec": table.update_partition_spec(),
+        "UpdateSortOrder": table.update_sort_order(),
+        "ScanTask": task,
+        "DataFile": task.data_file,
+    }
+    bare, asked = [], 0
+    for library, cls, name in _classes_of_others():
+        for word in sorted(_public(cls) - set(INTERNAL[library].split())):
+            if word.startswith("_"):
+                continue
+            asked += 1
+            try:
+                getattr(ours[name], word)
+            except AttributeError as error:
+                if " here" not in str(error):
+                    bare.append(f"{library} {name}.{word}")
+    assert bare == []
+    assert asked > 400
+
+
 @pytest.mark.parametrize("owner", others.ATTRIBUTES)
 def test_no_name_of_the_table_exists_here(owner: str) -> None:
     """A name that comes to exist must leave the table."""
     assert [name for name in others.ATTRIBUTES[owner] if hasattr(CLASSES[owner], name)] == []
+
+
+@pytest.mark.parametrize("owner", ENGINES)
+def test_no_verb_of_engines_exists_here(owner: str) -> None:
+    listed = [name for _, _, names in ENGINES[owner] for name in names.split()]
+    assert [name for name in listed if hasattr(CLASSES[owner], name)] == []
+    assert len(listed) == len(set(listed))
+    assert not set(listed) & set(others.ATTRIBUTES[owner])
 
 
 @pytest.mark.parametrize("owner", [owner for owner in others.ATTRIBUTES if owner != "frazil"])
@@ -289,7 +413,7 @@ def test_the_words_of_the_table_exist(owner: str, name: str) -> None:
 
 
 OTHER_WORDS = {"catalog", "pyarrow", "pyspark", "left", "right", "not", "a", "for", "or", "str", "partition_by", "name"}
-OTHER_WORDS |= {"to_arrow", "annotation", "scan", "n"}
+OTHER_WORDS |= {"to_arrow", "annotation", "scan", "n", "max", "sort_by", "to_polars", "task", "part"}
 
 
 def functions() -> dict[str, list[Any]]:

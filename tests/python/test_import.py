@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import pyarrow as pa
 
 import frazil as fz
 
@@ -16,11 +20,100 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_imports_nothing_heavy() -> None:
-    heavy = ["pyarrow", "pyspark", "pandas", "numpy", "polars", "duckdb"]
-    heavy += ["asyncio", "concurrent", "threading", "dataclasses", "uuid"]
-    loaded = run(f"import frazil, sys; print([m for m in {heavy!r} if m in sys.modules])")
-    assert loaded == "[]"
+def loads(code: str) -> set[str]:
+    """The modules that code loads, and that the interpreter has not loaded for itself."""
+    return set(run(f"import sys; known = set(sys.modules)\n{code}\nprint(*(set(sys.modules) - known))").split())
+
+
+# A name of the package loads the module that defines it.
+IMPORTED = {"frazil", "frazil._core", "importlib", "importlib._bootstrap", "importlib._bootstrap_external", "types"}
+
+# What opens a table, reads it and changes its rows.
+OPENED = {
+    *("arguments", "arguments.checked", "arguments.rows", "arguments.values", "display", "display.commits"),
+    *(
+        "display.figures",
+        "display.tables",
+        "display.terms",
+        "engines",
+        "exceptions",
+        "expr",
+        "foreign",
+        "foreign.options",
+        "names",
+    ),
+    *("names.answers", "names.similar", "requests", "requests.evolution", "requests.handle", "requests.maintenance"),
+    *("requests.rows", "requests.unfinished", "row_changes", "scan", "schema", "table"),
+    "arguments.configuration",
+}
+OF_CATALOGS = {"capabilities", "catalog", "foreign.pyiceberg_catalogs", "names.properties"}
+
+# Modules of Python that take long to load, and libraries that need not be installed.
+HEAVY = {
+    *("asyncio", "base64", "concurrent", "dataclasses", "difflib", "html", "inspect", "pathlib", "pickle", "pkgutil"),
+    *("textwrap", "threading", "urllib.parse", "uuid"),
+    *("daft", "duckdb", "numpy", "pandas", "polars", "pyarrow", "pyiceberg", "pyspark", "ray", "torch"),
+}
+
+
+def test_the_import_loads_the_core_alone() -> None:
+    # Only some versions of Python load `warnings` for themselves.
+    assert loads("import frazil") - {"warnings"} <= IMPORTED
+
+
+def own(loaded: set[str]) -> set[str]:
+    return {name.removeprefix("frazil.") for name in loaded if name.startswith("frazil.")} - {"_core"}
+
+
+def test_a_table_loads_what_it_needs(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    opened = loads(f"import frazil as fz\ntable = fz.open_table({table.location!r})\ntable.scan('id > 1').plan()")
+    assert own(opened) == OPENED
+    assert not opened & HEAVY
+    warehouse = catalog.properties["warehouse"]
+    loaded = loads(f"import frazil as fz\nfz.catalog(warehouse={warehouse!r}).load_table('db.t').refresh().name")
+    assert own(loaded) == OPENED | OF_CATALOGS
+    assert not loaded & HEAVY
+
+
+def test_each_name_loads_its_own_module() -> None:
+    assert own(loads("import frazil; frazil.NotFoundError")) == {"exceptions"}
+    assert "table" not in own(loads("from frazil import col, day"))
+    assert own(loads("import frazil; dir(frazil); hasattr(frazil, '__path__')")) == set()
+
+
+def test_the_table_of_names_is_complete() -> None:
+    tree = ast.parse(Path(fz.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    typed = {
+        alias.name: node.module.removeprefix("frazil.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module and node.module != "frazil"
+        for alias in node.names
+    }
+    named = {name: module for module, names in fz._HOMES.items() for name in names}  # type: ignore[attr-defined]
+    assert typed == named
+    eager = {"CommitMessage", "DataFile", "DeleteFile", "ScanTask", "__version__"}
+    assert set(fz.__all__) == set(named) | eager
+    assert all(getattr(fz, name).__name__ == name for name in named)
+
+
+def test_modules_of_the_package_are_attributes() -> None:
+    folder = Path(fz.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    for name in modules - {"__init__", "catalog"}:
+        module = run(f"import frazil; print(frazil.{name}.__name__)")
+        assert module == f"frazil.{name}"
+
+
+def test_the_catalog_is_a_function_whoever_imports_its_module() -> None:
+    said = [
+        run(f"{code}\nimport frazil\nprint(type(frazil.catalog).__name__)")
+        for code in ("import frazil.catalog", "from frazil.catalog import Catalog", "from frazil import *", "")
+    ]
+    assert said == ["function"] * 4
+    # Another function can stand in for it, as in tests of users.
+    assert run("import frazil; frazil.catalog = 5; print(frazil.catalog)") == "5"
 
 
 def test_a_debug_build_warns() -> None:

@@ -183,6 +183,13 @@ def test_texts_tell_what_they_are_about(table: fz.Table) -> None:
     with table.update_partition_spec() as spec:
         spec.add_field("s.x").remove_field("g")
         assert repr(spec) == "UpdatePartitionSpec(add s.x; remove g; not committed)"
+    steps = table.update_schema().union_by_name(pa.schema([("u", pa.int64()), ("v", pa.string())]))
+    steps.move_before("note", "id").make_column_optional("id").set_identifier_fields()
+    assert "(add the columns of u, v; move note before id; make id optional; identify rows by nothing;" in repr(steps)
+    spec = table.update_partition_spec().add_field("id", "bucket[8]", "eight").rename_field("g", "h")
+    assert "(add bucket(8, id) as eight; rename g to h; " in repr(spec)
+    order = table.update_sort_order().desc("id", transform="truncate[5]").asc("g", nulls="last")
+    assert "(truncate(5, id) desc nulls last; g asc nulls last; " in repr(order)
     with table.transaction() as transaction:
         transaction.append(ROWS).set_properties(a="b")
         assert repr(transaction).endswith("2 changes, not committed)")

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import frazil as fz
-from rest_cases import SCHEMA, asked, one, opened
+from rest_cases import SCHEMA, asked, ids, one, opened
 from rest_fixtures import gate, port
 from rest_fixtures import lending_server as server
 from rest_server import Auth, Gate, RestServer, Vending
@@ -32,6 +32,18 @@ while True:
     if time.monotonic() > end:
         break
     time.sleep(0.5)
+"""
+
+
+WRITER = """
+import pickle, sys
+import pyarrow as pa
+pickled = open(sys.argv[1], "rb").read()
+messages = []
+for value in range(5):
+    writer = pickle.loads(pickled)
+    messages.append(writer.write(pa.table({"id": pa.array([value], pa.int64())})))
+open(sys.argv[2], "wb").write(pickle.dumps(messages))
 """
 
 
@@ -122,6 +134,23 @@ def test_others_exchange_the_token(server: RestServer, gate: Gate, tmp_path: pat
     assert 2 <= len(grants) <= 5
     assert all(grant.endswith("token-exchange") for grant in grants)
     assert 3 <= len(asked(server, "loadCredentials")) <= 8
+
+
+def test_tasks_of_a_process_share_the_connection_to_the_catalog(
+    server: RestServer, gate: Gate, tmp_path: pathlib.Path
+) -> None:
+    """Each task that writes opens its table again, but the server is not asked again."""
+    server.switches.change({"vending": Vending(seconds=600), "auth": Auth(secret=SECRET)})
+    catalog = opened(server, **login(server, "true"))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    tasks, done = tmp_path / "writer", tmp_path / "done"
+    tasks.write_bytes(pickle.dumps(table.writer()))
+    server.reset()
+    subprocess.run([sys.executable, "-c", WRITER, str(tasks), str(done)], check=True, timeout=120)
+    assert server.counts() == {"getToken": 1, "getConfig": 1}
+    assert ids(table.commit(pickle.loads(done.read_bytes()))) == list(range(5))
+    assert gate.refused == []
 
 
 def test_without_exchange_the_credential_is_needed(server: RestServer, gate: Gate, tmp_path: pathlib.Path) -> None:

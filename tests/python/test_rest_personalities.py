@@ -15,6 +15,7 @@ import frazil as fz
 from rest_cases import SCHEMA, asked, ids, one, opened
 from rest_fixtures import catalog, server
 from rest_server import Answer, RestServer
+from rest_server.asking import ask
 
 __all__ = ["catalog", "server"]
 
@@ -258,6 +259,85 @@ def test_a_lost_answer_is_never_a_failure_where_history_is_hidden(
     except fz.CommitStateUnknownError:
         assert shows == "newest"
     assert ids(catalog.load_table("db.t")) == [1, 2]
+
+
+@pytest.mark.parametrize("shows", ["all", "newest"])
+def test_a_confirmed_commit_that_was_not_made_is_no_success(
+    server: RestServer, catalog: fz.Catalog, shows: str, tmp_path: pathlib.Path
+) -> None:
+    """The answer is a success, but the returned version lacks the snapshot."""
+    table = catalog.create_table("db.t", SCHEMA)
+    server.switches.change({"last_snapshot_only": shows == "newest", "forgets_commits": 1})
+    with pytest.raises(fz.CommitStateUnknownError, match="lacks the new snapshot"):
+        table.append(one(1))
+    assert ids(table) == []
+    # Nothing is deleted, because the server may show the commit later.
+    assert len(list((tmp_path / "wh").rglob("*.parquet"))) == 1
+    table = table.refresh().append(one(2))
+    server.switches.forgets_commits = 1
+    with pytest.raises(fz.CommitStateUnknownError, match="lacks the new snapshot"):
+        table.delete("id = 2")
+    server.switches.forgets_commits = 1
+    changes = table.refresh().transaction()
+    changes.append(one(3)).append(one(4))
+    with pytest.raises(fz.CommitStateUnknownError, match="lacks the new snapshot"):
+        changes.commit()
+    assert ids(table) == [2]
+
+
+@pytest.mark.parametrize("shows", ["all", "newest"])
+@pytest.mark.parametrize("first", [False, True], ids=["later", "first"])
+def test_a_confirmed_commit_that_another_one_replaced_is_tried_again(
+    server: RestServer, catalog: fz.Catalog, shows: str, first: bool
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    rows = []
+    if not first:
+        table, rows = table.append(one(0)), [0]
+    other = catalog.load_table("db.t")
+    server.switches.change({"last_snapshot_only": shows == "newest", "forgets_commits": 1})
+    real = server.service.answer
+
+    def answer(call: Any) -> Any:
+        made = real(call)
+        if call.operation == "updateTable":
+            server.service.answer = real  # type: ignore[method-assign]
+            other.append(one(1))
+        return made
+
+    server.service.answer = answer  # type: ignore[method-assign]
+    table.append(one(2))
+    assert ids(table) == [*rows, 1, 2]
+    assert len(asked(server, "updateTable")) == 3 + len(rows)
+
+
+def test_a_confirmed_commit_that_its_answer_does_not_show_is_looked_for(
+    server: RestServer, catalog: fz.Catalog
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    old = ask(server, "GET", "/v1/namespaces/db/tables/t").body
+    kept = {name: old[name] for name in ("metadata-location", "metadata")}
+    server.service.faults.change("updateTable", lambda answer: Answer(answer.status, kept, answer.headers))
+    assert ids(table.append(one(1))) == [1]
+    assert len(asked(server, "updateTable")) == 1
+
+
+@pytest.mark.parametrize("shows", ["all", "newest"])
+def test_a_confirmed_commit_to_several_tables_that_was_not_made_is_no_success(
+    server: RestServer, catalog: fz.Catalog, shows: str
+) -> None:
+    tables = [catalog.create_table(f"db.{name}", SCHEMA).append(one(1)) for name in "ab"]
+    server.switches.change({"last_snapshot_only": shows == "newest", "forgets_commits": 1})
+    changes = catalog.transaction()
+    for name in "ab":
+        changes.table(f"db.{name}").append(one(2))
+    with pytest.raises(fz.CommitStateUnknownError, match="lacks the new snapshot"):
+        changes.commit()
+    assert [ids(table) for table in tables] == [[1], [1]]
+    with catalog.transaction() as changes:
+        for name in "ab":
+            changes.table(f"db.{name}").append(one(3))
+    assert [ids(table) for table in tables] == [[1, 3], [1, 3]]
 
 
 def test_unknown_in_a_400(server: RestServer, catalog: fz.Catalog) -> None:

@@ -52,6 +52,14 @@ def test_drops(server: RestServer) -> None:
     assert ask(server, "DELETE", path).status == 404
 
 
+def test_forgotten_commits(server: RestServer) -> None:
+    made(server)
+    server.switches.forgets_commits = 1
+    assert commit(server, [set_property("a")]).status == 200
+    answer = commit(server, [set_property("b")]).body
+    assert answer["metadata"]["properties"] == {"b": "1"}
+
+
 def test_pages(server: RestServer) -> None:
     for name in "abc":
         made(server, name)

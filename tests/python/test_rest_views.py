@@ -38,6 +38,37 @@ def test_views_come_and_go(catalog: fz.Catalog) -> None:
     assert catalog.list_views("db") == []
 
 
+def test_defaults_and_overrides_of_the_catalog(server: RestServer) -> None:
+    """Those of the server count as well."""
+    server.switches.change({"defaults": {"view-default.a": "1", "view-default.b": "1"}})
+    server.switches.change({"overrides": {"view-override.c": "2", "table-override.c": "3", "table-default.a": "3"}})
+    catalog = opened(server, **{"view-default.d": "1"})
+    catalog.create_namespace("db")
+    view = catalog.create_view("db.v", sql="select 1 as id", schema=SCHEMA, properties={"b": "0", "c": "0"})
+    assert view.properties == {"a": "1", "b": "0", "c": "2", "d": "1"}
+    table = catalog.create_table("db.t", SCHEMA, properties={"c": "0"})
+    assert {"a": "3", "c": "3"}.items() <= table.properties.items()
+
+
+def test_names_are_taken_by_transactions_too(catalog: fz.Catalog) -> None:
+    catalog.create_view("db.v", sql="select 1 as id", schema=SCHEMA)
+    catalog.create_table("db.t", SCHEMA)
+    begun = catalog.create_table_transaction("db.w", SCHEMA)
+    catalog.create_view("db.w", sql="select 1 as id", schema=SCHEMA)
+    with pytest.raises(fz.AlreadyExistsError, match="view"):
+        begun.commit()
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table_transaction("db.v", SCHEMA)
+    with pytest.raises(fz.NotFoundError):
+        catalog.replace_table("db.v", SCHEMA)
+    for replace in (catalog.create_or_replace_table, lambda *a: catalog.replace_table_transaction(*a, or_create=True)):
+        with pytest.raises(fz.AlreadyExistsError):
+            replace("db.v", SCHEMA)
+    with pytest.raises(fz.NotFoundError):
+        catalog.replace_view("db.t", sql="select 1 as id", schema=SCHEMA)
+    assert (catalog.list_tables("db"), sorted(catalog.list_views("db"))) == (["db.t"], ["db.v", "db.w"])
+
+
 def test_views_have_texts_in_dialects(catalog: fz.Catalog) -> None:
     texts = {"spark": "select `id` from t", "trino": 'select "id" from t'}
     view = catalog.create_view("db.v", sql=texts, schema=SCHEMA)

@@ -37,6 +37,7 @@ def test_odd_arguments(spark, table: fz.Table, name: str) -> None:
         "tasks": fz.spark.plan(spark, table),
         "where": "id = 1",
         "values": {"id": 1},
+        "name": "odd",
     }
     parameters = inspect.signature(function).parameters.values()
     needed = [p.name for p in parameters if p.default is inspect.Parameter.empty]

@@ -4,6 +4,7 @@ from frazil.arguments.rows import refuse_objects, rows
 from frazil.arguments.values import (
     EPOCH,
     At,
+    Paths,
     at_home,
     column_path,
     columns,
@@ -31,6 +32,7 @@ from frazil.arguments.values import (
 __all__ = [
     "EPOCH",
     "At",
+    "Paths",
     "at_home",
     "column_path",
     "columns",

@@ -8,8 +8,8 @@ decides what an argument means.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any, TypeVar
 
 from frazil import _core, arguments
@@ -111,22 +111,24 @@ CHECKS: dict[str, _Check] = {
     "float": arguments.real,
     "At": _version,
     "At | None": _optional(_version),
-    "str | Predicate": lambda argument, value: arguments.filter_text(value, argument),
-    "str | Predicate | None": _optional(lambda argument, value: arguments.filter_text(value, argument)),
-    "bool | str | Predicate": _condition,
+    "Filter": lambda argument, value: arguments.filter_text(value, argument),
+    "Filter | None": _optional(lambda argument, value: arguments.filter_text(value, argument)),
+    "bool | Filter": _condition,
     "bool | Mapping[str, str]": _columns,
     "Mapping[str, object]": _values,
     "Mapping[str, object] | None": lambda argument, value: arguments.texts(value, argument),
     "Mapping[str, str] | None": lambda argument, value: arguments.texts(value, argument),
     "Mapping[str, Mapping[str, object]] | None": _catalogs,
+    "Columns": lambda argument, value: list(arguments.columns(value, argument)),
+    "Columns | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
     "Sequence[str]": lambda argument, value: list(arguments.columns(value, argument)),
     "Sequence[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
-    "Iterable[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
-    "Iterable[int] | None": _optional(_ids),
+    "int | Iterable[int] | None": _optional(_ids),
     "str | os.PathLike[str]": arguments.path,
     "str | os.PathLike[str] | None": _optional(arguments.path),
-    "Sequence[str | os.PathLike[str]]": lambda argument, value: arguments.paths(value, argument),
-    "Iterable[_core.CommitMessage]": _list_of((_core.CommitMessage,), "messages of writers"),
+    "Paths": lambda argument, value: arguments.paths(value, argument),
+    "Paths | None": _optional(lambda argument, value: arguments.paths(value, argument)),
+    "_core.CommitMessage | Iterable[_core.CommitMessage]": _list_of((_core.CommitMessage,), "messages of writers"),
     "Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask]": _list_of(
         (_core.DataFile, _core.DeleteFile, _core.ScanTask), "files or tasks of a scan"
     ),
@@ -139,8 +141,8 @@ CHECKS: dict[str, _Check] = {
     # The method itself checks these.
     "int | dt.timedelta | None": _as_is,
     "dt.datetime | dt.timedelta | None": _as_is,
-    "str | Sequence[str]": _as_is,
     "str | Term | Sequence[str | Term]": _as_is,
+    "str | Term | Iterable[str | Term]": _as_is,
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,
     "Any | None": _as_is,
@@ -149,6 +151,10 @@ CHECKS: dict[str, _Check] = {
     "Planning": _as_is,
 }
 """Checks by the text of the annotation. Each returns the argument in the form that the method takes, or refuses it."""
+
+
+_TAKES_MORE = 0x04
+"""The flag of functions with `*args`, as in the module `inspect`."""
 
 
 def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _Function:
@@ -162,7 +168,7 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         if check is not _as_is:
             checks[name] = check
     rest = None
-    if code.co_flags & inspect.CO_VARARGS:
+    if code.co_flags & _TAKES_MORE:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
     @functools.wraps(function)
@@ -193,7 +199,7 @@ def checked(cls: _Class) -> _Class:
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):
             continue
-        if inspect.isfunction(member):
+        if isinstance(member, FunctionType):
             setattr(cls, name, checked_call(member))
         elif isinstance(member, classmethod):
             setattr(cls, name, classmethod(checked_call(member.__func__)))

@@ -5,9 +5,9 @@ The libraries that rows come from are recognised without importing them.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterator, Mapping
+from types import MethodType
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
@@ -24,7 +24,7 @@ _WAYS = {
     "deltalake.DeltaTable": "Give its rows: table.to_pyarrow_table()",
     "pyarrow.Schema": "Give rows. A table of these columns without rows: schema.empty_table()",
     "pyarrow.ParquetFile": "Give its rows: file.read(). To take the file into the table, call table.add_files([path])",
-    "pyspark.DataFrame": "Call frazil.spark.append(table, frame), or give frame.toArrow()",
+    "pyspark.DataFrame": "Call frazil.spark.append(frame, table) or upsert(frame, table), or give frame.toArrow()",
     "duckdb.DuckDBPyConnection": "Give a query: connection.sql('…')",
     "numpy.ndarray": "Give names to its columns: pyarrow.table({'name': array})",
     "polars.DataTypeExpr": "Give a data frame",
@@ -148,8 +148,11 @@ class _Stream:
 
 def _with_default(data: Any) -> Any:
     method = getattr(data, "__arrow_c_stream__", None)
-    if not inspect.ismethod(method):
+    if not isinstance(method, MethodType):
         return data
+    # Libraries of data frames have loaded it. Importing Frazil must not.
+    import inspect
+
     asked = list(inspect.signature(method).parameters.values())
     return _Stream(data) if asked and asked[0].default is inspect.Parameter.empty else data
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import importlib.util
 import operator
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Predicate, Term
+from frazil.expr import Columns, Predicate, Term
 
 At: TypeAlias = int | str | dt.datetime
 """A version of a table: a snapshot id, a branch or tag, or a point in time. A time without a zone is in UTC."""
+
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+"""Paths of files or folders, or one path."""
 
 _PARTS = re.compile(r'"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_]*')
 """The names in the text of a column."""
@@ -75,7 +76,7 @@ def session(argument: str, given: Any) -> Any:
     raise InvalidInputError(f"{argument} must be a SparkSession, not {shown(given)}")
 
 
-def paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], argument: str = "paths") -> list[str]:
+def paths(given: Paths, argument: str = "paths") -> list[str]:
     """Paths of files, or one path."""
     if isinstance(given, (str, os.PathLike)):
         return [path(argument, given)]
@@ -106,7 +107,11 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
 
 def at_home(location: str) -> str:
     """A location with the home folder in place of `~` at its start."""
-    return str(Path(location).expanduser()) if location.startswith("~") else location
+    if not location.startswith("~"):
+        return location
+    from pathlib import Path
+
+    return str(Path(location).expanduser())
 
 
 _NOW = re.compile(r"current_date|current_timestamp|now\s*\(", re.IGNORECASE)
@@ -145,15 +150,23 @@ def flag(argument: str, value: object) -> bool:
     if not isinstance(value, bool):
         numpy = sys.modules.get("numpy")
         if numpy is None or not isinstance(value, numpy.bool_):
-            raise InvalidInputError(f"{argument} must be True or False, not {shown(value)}")
+            hint = "Name the argument: properties={…}" if isinstance(value, Mapping) else None
+            raise InvalidInputError(f"{argument} must be True or False, not {shown(value)}", hint=hint)
     return bool(value)
 
 
 def text(argument: str, value: str) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{argument} must be text, not {shown(value)}")
+        raise InvalidInputError(f"{argument} must be text, not {shown(value)}", hint=_dotted(value))
     return unicode(argument, value)
+
+
+def _dotted(parts: object) -> str | None:
+    """What to write for a name that was given in parts, as PyIceberg takes it."""
+    if not isinstance(parts, (tuple, list)) or not parts or not all(isinstance(part, str) for part in parts):
+        return None
+    return f"Write '{'.'.join(parts)}'"
 
 
 def integer(argument: str, value: int) -> int:
@@ -191,6 +204,8 @@ def column_path(argument: str, path: str | Iterable[str]) -> str | list[str]:
 
 def installed(package: str) -> None:
     """Refuses a call if a package that it needs is missing."""
+    import importlib.util
+
     if importlib.util.find_spec(package) is None:
         raise UnsupportedError(f"{package} is not installed, but this call needs it", hint=f"pip install {package}")
 
@@ -204,14 +219,12 @@ def unicode(argument: str, text: str) -> str:
     return text
 
 
-def outside_folders(locations: Sequence[str] | None) -> list[str]:
+def outside_folders(locations: Paths | None) -> list[str]:
     """Folders for the argument `outside_locations`."""
-    if isinstance(locations, (str, os.PathLike)):
-        locations = [os.fspath(locations)]
-    return [] if locations is None else [path("outside_locations", location) for location in locations]
+    return [] if locations is None else paths(locations, "outside_locations")
 
 
-def columns(select: str | Term | Iterable[str | Term], argument: str = "select") -> tuple[str, ...]:
+def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
     """Column names, or one name. Columns by `frazil.col` count by their names."""
     given: Any = (select,) if isinstance(select, (str, Term)) else select
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
@@ -254,7 +267,7 @@ def column_name(column: Term, argument: str) -> str:
     return ".".join(names)
 
 
-def order(sort_by: Sequence[str] | None) -> list[str] | None:
+def order(sort_by: Columns | None) -> list[str] | None:
     """How rows are sorted; None is the table's order."""
     return None if sort_by is None else list(columns(sort_by, "sort_by"))
 

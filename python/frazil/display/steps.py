@@ -2,56 +2,92 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from frazil import _core
-from frazil._core import Position, SchemaOperation, SpecOperation
+from frazil._core import NewSortField, Position, SchemaOperation, SpecOperation
+from frazil.display.terms import term_text
 
-__all__ = ["schema_step", "sort_step", "spec_step"]
-
-
-def schema_step(step: SchemaOperation) -> str:
-    """A change of columns: `add note string`."""
-    if isinstance(step, SchemaOperation.Add):
-        nulls = " required" if step.required else ""
-        return f"add {_path(step.path)} {_type(step.column_type)}{nulls}{_place(step.position)}"
-    if isinstance(step, SchemaOperation.Drop):
-        return f"drop {_path(step.path)}"
-    if isinstance(step, SchemaOperation.Rename):
-        return f"rename {_path(step.path)} to {step.name}"
-    if isinstance(step, SchemaOperation.Retype):
-        return f"make {_path(step.path)} {_type(step.column_type)}"
-    if isinstance(step, SchemaOperation.Require):
-        return f"make {_path(step.path)} {'required' if step.required else 'optional'}"
-    if isinstance(step, SchemaOperation.Comment):
-        return f"comment {_path(step.path)}"
-    if isinstance(step, SchemaOperation.SetDefault):
-        return f"default of {_path(step.path)} is {step.default!r}"
-    if isinstance(step, SchemaOperation.Move):
-        return f"move {_path(step.path)}{_place(step.position)}"
-    if isinstance(step, SchemaOperation.Identify):
-        return f"identify rows by {', '.join(map(_path, step.paths)) or 'nothing'}"
-    return "add the columns of another schema"
+__all__ = ["step_text"]
 
 
-def spec_step(step: SpecOperation) -> str:
-    """A change of a partition spec: `add day(ts)`."""
-    if isinstance(step, SpecOperation.Add):
-        return f"add {_term(step.source, step.transform)}" + ("" if step.name is None else f" as {step.name}")
-    if isinstance(step, SpecOperation.Remove):
-        return f"remove {step.field}"
-    if isinstance(step, SpecOperation.Rename):
-        return f"rename {step.name} to {step.to}"
-    return "change"
+@singledispatch
+def step_text(step: object) -> str:
+    """A step of an update: `add note string`, `add day(ts)`, `ts desc nulls last`."""
+    raise NotImplementedError(f"there is no text for a step '{type(step).__qualname__}'")
 
 
-def sort_step(source: str, transform: object, descending: bool, nulls_first: bool | None) -> str:
-    """A field of a sort order: `ts desc nulls last`."""
-    nulls = not descending if nulls_first is None else nulls_first
-    term = _term(source, None if transform is None else str(transform))
-    return f"{term} {'desc' if descending else 'asc'} nulls {'first' if nulls else 'last'}"
+@step_text.register
+def _(step: SchemaOperation.Add) -> str:
+    nulls = " required" if step.required else ""
+    return f"add {_path(step.path)} {_type(step.column_type)}{nulls}{_place(step.position)}"
 
 
-def _term(source: str, transform: str | None) -> str:
-    return source if transform is None else f"{transform}({source})"
+@step_text.register
+def _(step: SchemaOperation.Drop) -> str:
+    return f"drop {_path(step.path)}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Rename) -> str:
+    return f"rename {_path(step.path)} to {step.name}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Retype) -> str:
+    return f"make {_path(step.path)} {_type(step.column_type)}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Require) -> str:
+    return f"make {_path(step.path)} {'required' if step.required else 'optional'}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Comment) -> str:
+    return f"comment {_path(step.path)}"
+
+
+@step_text.register
+def _(step: SchemaOperation.SetDefault) -> str:
+    return f"default of {_path(step.path)} is {step.default!r}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Move) -> str:
+    return f"move {_path(step.path)}{_place(step.position)}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Identify) -> str:
+    return f"identify rows by {', '.join(map(_path, step.paths)) or 'nothing'}"
+
+
+@step_text.register
+def _(step: SchemaOperation.Union) -> str:
+    return f"add the columns of {', '.join(field.name for field in step.schema.fields)}"
+
+
+@step_text.register
+def _(step: SpecOperation.Add) -> str:
+    return f"add {term_text(step.transform, step.source)}" + ("" if step.name is None else f" as {step.name}")
+
+
+@step_text.register
+def _(step: SpecOperation.Remove) -> str:
+    return f"remove {step.field}"
+
+
+@step_text.register
+def _(step: SpecOperation.Rename) -> str:
+    return f"rename {step.name} to {step.to}"
+
+
+@step_text.register
+def _(step: NewSortField) -> str:
+    nulls_first = not step.descending if step.nulls_first is None else step.nulls_first
+    term = term_text(step.transform, step.source)
+    return f"{term} {'desc' if step.descending else 'asc'} nulls {'first' if nulls_first else 'last'}"
 
 
 def _path(path: str | list[str]) -> str:
@@ -64,8 +100,7 @@ def _type(type_: str | _core.Schema) -> str:
 
 
 def _place(position: Position | None) -> str:
-    if isinstance(position, Position.First):
-        return " first"
-    if isinstance(position, Position.Before):
-        return f" before {_path(position.path)}"
-    return f" after {_path(position.path)}" if isinstance(position, Position.After) else ""
+    if isinstance(position, (Position.Before, Position.After)):
+        word = "before" if isinstance(position, Position.Before) else "after"
+        return f" {word} {_path(position.path)}"
+    return "" if position is None else " first"

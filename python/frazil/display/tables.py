@@ -6,7 +6,6 @@ that hold secrets are never shown.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 
 from frazil import _core
@@ -56,4 +55,6 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[object]], title: str = "
 
 
 def _escaped(text: object) -> str:
+    import html
+
     return html.escape(public(text))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.foreign.carrying import object_of
 
-__all__ = ["CredentialProvider", "lender"]
-
-CredentialProvider: TypeAlias = Callable[[], Mapping[str, object]]
+__all__ = ["lender"]
 
 _EXPIRES_AT = "frazil.credentials.expires-at-ms"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from frazil.names.similar import similar
 
-__all__ = ["Items", "answers", "of_module", "of_value", "wrong_call"]
+__all__ = ["Items", "answers", "no_attribute", "of_module", "of_value", "wrong_call"]
 
 _Class = TypeVar("_Class", bound=type)
 _Item = TypeVar("_Item")
@@ -24,7 +23,7 @@ def answers(property_name: str | None = None) -> Callable[[_Class], _Class]:
 
     def decorated(cls: _Class) -> _Class:
         # Type checkers must not see these: every attribute would exist for them.
-        setattr(cls, "__getattr__", _no_attribute)  # noqa: B010
+        setattr(cls, "__getattr__", no_attribute)  # noqa: B010
         if property_name is not None:
             setattr(cls, "__call__", _refuse_calls(property_name))  # noqa: B010
         return cls
@@ -32,7 +31,8 @@ def answers(property_name: str | None = None) -> Callable[[_Class], _Class]:
     return decorated
 
 
-def _no_attribute(self: Any, name: str) -> NoReturn:
+def no_attribute(self: Any, name: str) -> NoReturn:
+    """Raises the error for an attribute that does not exist. Classes of the core call it, too."""
     cls = type(self)
     if any(name in vars(base) for base in cls.__mro__):
         # A property of this name has raised an AttributeError of its own.
@@ -115,7 +115,7 @@ def _answer(owners: list[str], name: str) -> str | None:
     from frazil.names import others
 
     for owner in owners:
-        if (known := others.ATTRIBUTES.get(owner, {}).get(name)) is not None:
+        if (known := others.known(owner, name)) is not None:
             return others.sentence(name, known)
     return None
 
@@ -125,6 +125,8 @@ def wrong_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
 
     It names the method that was called, the argument of this meaning, or else one of a similar name.
     """
+    import inspect
+
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **kwargs)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-__all__ = ["ARGUMENTS", "ATTRIBUTES", "Known", "sentence"]
+from frazil.names.engines import ENGINES
+
+__all__ = ["ARGUMENTS", "ATTRIBUTES", "Known", "known", "sentence"]
 
 Known: TypeAlias = tuple[str, str]
 """The library, and Frazil's words for the name."""
@@ -23,6 +25,16 @@ def sentence(name: str, known: Known) -> str:
     library, here = known
     genitive = f"{library}'" if library.endswith("s") else f"{library}'s"
     return f"{genitive} `{name}` is `{here}` here"
+
+
+def known(owner: str, name: str) -> Known | None:
+    """The library and Frazil's words for an attribute of a class, or None."""
+    if (found := ATTRIBUTES.get(owner, {}).get(name)) is not None:
+        return found
+    for library, here, names in ENGINES.get(owner, []):
+        if name in names.split():
+            return library, here.format(name=name)
+    return None
 
 
 ATTRIBUTES: dict[str, dict[str, Known]] = {
@@ -103,6 +115,14 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "load_namespace": (_P, "load_namespace_properties(…)"),
         "commit_table": (_P, "load_table(…).transaction()"),
         "commit_transaction": (_P, "transaction()"),
+        "identifier_to_tuple": (_P, "name.split('.')"),
+        "identifier_to_database": (_P, "name.rpartition('.')[0]"),
+        "identifier_to_database_and_table": (_P, "name.rpartition('.')"),
+        "namespace_from": (_P, "name.rpartition('.')[0]"),
+        "table_name_from": (_P, "name.rpartition('.')[2]"),
+        "namespace_to_string": (_P, "'.'.join(names)"),
+        "supports_server_side_planning": (_P, "properties['scan-planning-mode']"),
+        "close": (_P, "not needed: a catalog closes by itself"),
         "list_databases": (_S, "list_namespaces()"),
         "listDatabases": (_S, "list_namespaces()"),
         "listTables": (_S, "list_tables()"),
@@ -141,6 +161,12 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "update_spec": (_P, "update_partition_spec()"),
         "update_statistics": (_P, "maintain.compute_statistics()"),
         "dynamic_partition_overwrite": (_P, "overwrite_partitions(data)"),
+        "incremental_append_scan": (_P, "scan(since=…)"),
+        "last_partition_id": (_P, "partition_spec"),
+        "location_provider": (_P, "location"),
+        "name_mapping": (_P, "properties['schema.name-mapping.default']"),
+        "to_bodo": (_P, "scan().to_arrow()"),
+        "to_daft": (_P, "scan().to_daft()"),
         "to_arrow": (_P, "scan().to_arrow()"),
         "to_pandas": (_P, "scan().to_pandas()"),
         "to_polars": (_P, "scan().to_polars()"),
@@ -148,6 +174,8 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "io": (_P, "location"),
         "plan_files": (_P, "scan().plan_files()"),
         "expire_snapshots": (_P, "maintain.expire_snapshots()"),
+        "rows_updated": (_P, "last_commit.rows_updated"),
+        "rows_inserted": (_P, "last_commit.rows_added"),
         "delete_orphan_files": (_S, "maintain.remove_orphan_files()"),
         "remove_orphan_files": (_S, "maintain.remove_orphan_files()"),
         "rewrite_data_files": (_S, "maintain.compact()"),
@@ -218,6 +246,9 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "row_filter": (_P, "filter"),
         "selected_fields": (_P, "schema.names"),
         "projection": (_P, "schema"),
+        "partition_filters": (_P, "explain()"),
+        "update": (_P, "where(filter), select(…) or limit(n)"),
+        "with_case_sensitive": (_P, "table.scan(options={'case-sensitive': …})"),
         "snapshot": (_P, "snapshot_id"),
         "use_ref": (_P, "table.scan(at=name)"),
         "as_of": (_JAVA, "table.scan(at=…)"),
@@ -270,6 +301,12 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "columns": (_P, "fields"),
         "as_arrow": (_P, "to_arrow()"),
         "as_struct": (_P, "fields"),
+        "type": (_P, "fields"),
+        "select": (_P, "table.scan(select=[…]).schema"),
+        "identifier_field_ids": (_P, "identifier_fields"),
+        "identifier_field_names": (_P, "identifier_fields"),
+        "highest_field_id": (_P, "max(f.id for f in fields)"),
+        "name_mapping": (_P, "table.properties['schema.name-mapping.default']"),
         "schema_id": (_P, "id"),
         "field_ids": (_P, "[f.id for f in fields]"),
         "model_dump_json": (_P, "to_json()"),
@@ -285,9 +322,39 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "field_id": (_P, "id"),
         "field_type": (_P, "type"),
         "optional": (_P, "not required"),
+        "is_primitive": (_P, "not children"),
+        "is_struct": (_P, "type.startswith('struct')"),
+        "initial_default": (_P, "table.schema.to_json()"),
+        "write_default": (_P, "table.schema.to_json()"),
         "nullable": (_A, "not required"),
         "dataType": (_S, "type"),
         "comment": (_S, "doc"),
+    },
+    "ScanTask": {
+        "file": (_P, "data_file"),
+        "delete_files": (_P, "deletes"),
+        "file_path": (_P, "data_file.path"),
+        "partition": (_P, "data_file.partition"),
+        "record_count": (_P, "data_file.record_count"),
+    },
+    "DataFile": {
+        "file_path": (_P, "path"),
+        "file_format": (_P, "format"),
+        "file_size_in_bytes": (_P, "size_bytes"),
+        "content": (_P, "not needed: it has rows, and a DeleteFile has deletes"),
+        "equality_ids": (_P, "task.deletes[0].equality_ids"),
+        "lower_bounds": (_P, "table.inspect.files()"),
+        "upper_bounds": (_P, "table.inspect.files()"),
+        "column_sizes": (_P, "table.inspect.files()"),
+        "value_counts": (_P, "table.inspect.files()"),
+        "null_value_counts": (_P, "table.inspect.files()"),
+        "nan_value_counts": (_P, "table.inspect.files()"),
+        "key_metadata": (_P, "table.inspect.files()"),
+    },
+    "DeleteFile": {
+        "file_path": (_P, "path"),
+        "file_format": (_P, "format"),
+        "file_size_in_bytes": (_P, "size_bytes"),
     },
     "Snapshot": {
         "snapshot_id": (_P, "id"),
@@ -295,6 +362,8 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "timestamp_ms": (_P, "timestamp"),
         "manifest_list": (_P, "table.inspect.snapshots()['manifest_list']"),
         "manifests": (_P, "table.inspect.manifests(at=id)"),
+        "added_rows": (_P, "summary['added-records']"),
+        "first_row_id": (_P, "table.scan(select=['_row_id'])"),
         "committed_at": (_S, "timestamp"),
         "version": (_D, "id"),
         "snapshotId": (_JAVA, "id"),
@@ -303,12 +372,22 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
     "PartitionSpec": {
         "spec_id": (_P, "id"),
         "is_unpartitioned": (_P, "not fields"),
+        "compatible_with": (_P, "fields == other.fields"),
+        "fields_by_source_id": (_P, "[f for f in fields if f.source_id == id]"),
+        "source_id_to_fields_map": (_P, "[f for f in fields if f.source_id == id]"),
+        "last_assigned_field_id": (_P, "max(f.field_id for f in fields)"),
+        "partition_to_path": (_P, "table.inspect.partitions()"),
+        "partition_type": (_P, "fields"),
         "specId": (_JAVA, "id"),
     },
     "SortOrder": {
         "order_id": (_P, "id"),
         "is_unsorted": (_P, "not fields"),
         "orderId": (_JAVA, "id"),
+    },
+    "SortField": {
+        "direction": (_P, "descending"),
+        "null_order": (_P, "nulls_first"),
     },
     "Ref": {
         "snapshot_ref_type": (_P, "type"),
@@ -334,6 +413,16 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "lt": (_L, "< value"),
         "le": (_L, "<= value"),
         "is_valid": (_A, "is_not_null()"),
+        "endswith": (_S, "ends_with(suffix)"),
+        "rlike": (_S, "like(pattern)"),
+        "astype": (_S, "cast(type)"),
+        "getField": (_S, "frazil.col('struct.member')"),
+        "getItem": (_S, "frazil.col('struct.member')"),
+        "eqNullSafe": (_S, "(a == b) | (a.is_null() & b.is_null())"),
+        "substr": (_S, "starts_with(prefix) or like(pattern)"),
+        "asc": (_S, "sort_by=['x asc']"),
+        "desc": (_S, "sort_by=['x desc']"),
+        "alias": (_S, "to_polars().rename(…)"),
     },
     "Predicate": {
         "and_": ("SQLAlchemy", "left & right"),
@@ -344,6 +433,9 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "commit_transaction": (_P, "commit()"),
         "update_spec": (_P, "update_partition_spec()"),
         "upgrade_table_version": (_P, "upgrade(version)"),
+        "table_metadata": (_P, "dry_run()"),
+        "update_location": (_P, "table.update_location(location)"),
+        "update_statistics": (_P, "table.maintain.compute_statistics()"),
         "dynamic_partition_overwrite": (_P, "overwrite_partitions(data)"),
         "manage_snapshots": (_P, "refs"),
         "update_snapshot": (_P, "append(data)"),
@@ -358,6 +450,10 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
     },
     "Maintain": {
         "rewrite_data_files": (_S, "compact()"),
+        "by_id": (_P, "expire_snapshots(snapshot_ids=id)"),
+        "by_ids": (_P, "expire_snapshots(snapshot_ids=ids)"),
+        "older_than": (_P, "expire_snapshots(older_than=time)"),
+        "commit": (_P, "not needed: each call commits"),
         "rewrite_position_delete_files": (_S, "rewrite_position_deletes()"),
         "delete_orphan_files": (_JAVA, "remove_orphan_files()"),
         "compute_table_stats": (_S, "compute_statistics()"),
@@ -379,8 +475,19 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "delete_branch": ("pypaimon", "drop(name)"),
         "delete_tag": ("pypaimon", "drop(name)"),
         "rollback_to_snapshot": (_P, "table.rollback(to=id)"),
+        "rollback_to_timestamp": (_P, "table.rollback(to=time)"),
+        "commit": (_P, "not needed: each call commits"),
         "set_current_snapshot": (_P, "table.set_current_snapshot(id)"),
         "replace_branch": (_JAVA, "replace(name, at)"),
+        "drop_branch": (_S, "drop(name)"),
+        "drop_tag": (_S, "drop(name)"),
+    },
+    "ExpiredSnapshots": {
+        "older_than": (_P, "table.maintain.expire_snapshots(older_than=…)"),
+        "by_id": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
+        "by_ids": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
+        "retain_last": (_JAVA, "table.maintain.expire_snapshots(retain_last=…)"),
+        "commit": (_P, "part of each call"),
     },
     "UpdateSchema": {
         "make_column_required": (_P, "require_column(name)"),
@@ -507,7 +614,8 @@ ARGUMENTS: dict[str, dict[str, Known]] = {
     "create_tag": {"snapshot_id": (_P, "at"), "tag_name": (_P, "name")},
     "create_branch": {"snapshot_id": (_P, "at"), "branch_name": (_P, "name")},
     "rollback": {"snapshot_id": (_P, "to"), "timestamp": (_S, "to"), "version": (_D, "to")},
-    "expire_snapshots": {"retain_last_n": (_JAVA, "retain_last")},
+    "expire_snapshots": {"retain_last_n": (_JAVA, "retain_last"), "by_ids": (_P, "snapshot_ids")},
+    "to_duckdb": {"table_name": (_P, "to_duckdb(connection).create_view(name)")},
     "compact": {"target_size": (_D, "target_file_size_bytes"), "z_order": (_D, "zorder_by")},
     "add_column": {"field_type": (_P, "type"), "path_name": (_P, "path"), "default_value": (_P, "default")},
     "add_field": {
@@ -525,9 +633,19 @@ def page() -> str:
     out = []
     for owner, names in ATTRIBUTES.items():
         out += [f"### {_HEADINGS.get(owner, owner)}", *_table("Name", [(name, *names[name]) for name in names])]
+    out += ["### Verbs of engines", *_table("Names", _verbs())]
     rows = [(f"{name} of {function}", *known) for function, names in ARGUMENTS.items() for name, known in names.items()]
     out += ["### Arguments", *_table("Argument", rows)]
     return "\n".join(out).rstrip()
+
+
+def _verbs() -> list[tuple[str, str, str]]:
+    """The names that are answered alike."""
+    return [
+        ("`, `".join(names.split()), library, here.format(name="…"))
+        for answers in ENGINES.values()
+        for library, here, names in answers
+    ]
 
 
 def _table(title: str, rows: list[tuple[str, str, str]]) -> list[str]:
@@ -535,5 +653,6 @@ def _table(title: str, rows: list[tuple[str, str, str]]) -> list[str]:
     for name, library, here in rows:
         word, _, of = name.partition(" of ")
         shown = f"`{word}` of `{of}`" if of else f"`{word}`"
-        lines.append(f"| {shown} | {library} | `{here}` |".replace(" | right", r" \| right"))
+        escaped = here.replace(" | ", r" \| ")
+        lines.append(f"| {shown} | {library} | `{escaped}` |")
     return [*lines, ""]

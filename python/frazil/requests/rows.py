@@ -10,10 +10,10 @@ import decimal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil import _core
+from frazil import _core, arguments
 from frazil._core import Assigned, CommitMessage, RowChange
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate, Term, value_text
+from frazil.expr import Columns, Filter, Term, value_text
 
 __all__ = [
     "RowChange",
@@ -43,12 +43,12 @@ _ALL_ROWS = "true"
 # ---------------------------------------------------------------- descriptions
 
 
-def delete(where: str | Predicate) -> RowChange.Delete:
+def delete(where: Filter) -> RowChange.Delete:
     """Deletes the rows that a filter selects."""
     return RowChange.Delete(str(where))
 
 
-def overwrite(where: str | Predicate | None) -> RowChange:
+def overwrite(where: Filter | None) -> RowChange:
     """Replaces the rows that a filter selects; None selects all rows."""
     return RowChange.Overwrite(_ALL_ROWS if where is None else str(where))
 
@@ -58,7 +58,7 @@ def overwrite_partitions() -> RowChange:
     return RowChange.OverwritePartitions()
 
 
-def replaced_by_messages(where: str | Predicate | None, partitions: bool) -> RowChange:
+def replaced_by_messages(where: Filter | None, partitions: bool) -> RowChange:
     """Replaces rows by the files of messages: rows that a filter selects, or the partitions of the new files.
 
     Raises:
@@ -73,12 +73,12 @@ def replaced_by_messages(where: str | Predicate | None, partitions: bool) -> Row
     return overwrite_partitions()
 
 
-def replace_keys(on: Sequence[str] | None) -> RowChange:
+def replace_keys(on: Columns | None) -> RowChange:
     """Writes rows, and equality deletes of their keys."""
     return RowChange.ReplaceKeys(_key(on))
 
 
-def delete_keys(on: Sequence[str] | None) -> RowChange:
+def delete_keys(on: Columns | None) -> RowChange:
     """Writes equality deletes of keys."""
     return RowChange.DeleteKeys(_key(on))
 
@@ -88,7 +88,7 @@ def delete_positions() -> RowChange:
     return RowChange.DeletePositions()
 
 
-def update_change(where: str | Predicate, values: Mapping[str, object]) -> RowChange.Update:
+def update_change(where: Filter, values: Mapping[str, object]) -> RowChange.Update:
     """Gives columns of the rows that a filter selects new values.
 
     Raises:
@@ -98,11 +98,11 @@ def update_change(where: str | Predicate, values: Mapping[str, object]) -> RowCh
 
 
 def merge_change(
-    on: Sequence[str] | None,
+    on: Columns | None,
     update: bool | Mapping[str, str],
-    delete: bool | str | Predicate,
+    delete: bool | Filter,
     insert: bool | Mapping[str, str],
-    delete_missing: bool | str | Predicate,
+    delete_missing: bool | Filter,
 ) -> RowChange.Merge:
     """Updates, deletes and inserts rows by how they match others by a key.
 
@@ -197,8 +197,8 @@ def commit_parts(
 _WITH_ROWS = "Use upsert or merge with rows that have the new values"
 
 
-def _key(on: Sequence[str] | None) -> list[str] | None:
-    return None if on is None else list(on)
+def _key(on: Columns | None) -> list[str] | None:
+    return None if on is None else list(arguments.columns(on, "on"))
 
 
 def _assigned(name: str, value: object) -> Assigned:
@@ -227,7 +227,7 @@ def _columns(columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
     return dict(columns) if columns else None
 
 
-def _condition(condition: bool | str | Predicate) -> str | None:
+def _condition(condition: bool | Filter) -> str | None:
     if condition is True:
         return _ALL_ROWS
     if condition is False or condition is None:

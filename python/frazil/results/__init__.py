@@ -1,5 +1,6 @@
 """What changes of a table did."""
 
-from frazil.results.last_commit import LastCommit, last_commit
+from frazil.results.last_commit import LastCommit, commit_with, last_commit
+from frazil.results.shortened import shortened
 
-__all__ = ["LastCommit", "last_commit"]
+__all__ = ["LastCommit", "commit_with", "last_commit", "shortened"]

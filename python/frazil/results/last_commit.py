@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from frazil import _core
 
-__all__ = ["LastCommit", "last_commit"]
+__all__ = ["LastCommit", "commit_with", "last_commit"]
 
 
 class LastCommit(NamedTuple):
@@ -43,8 +43,15 @@ class LastCommit(NamedTuple):
             return "no snapshot was made"
         rows = [("added", self.rows_added), ("updated", self.rows_updated), ("deleted", self.rows_deleted)]
         files = [("added", self.files_added), ("removed", self.files_removed)]
-        said = [f"{count} {what}" for what, count in rows if count] or ["none changed"]
-        return f"{self.operation}: rows {', '.join(said)}; files {', '.join(f'{n} {what}' for what, n in files if n)}"
+        return f"{self.operation}: rows {_said(rows)}; files {_said(files)}"
+
+
+def _said(counts: Sequence[tuple[str, int | None]]) -> str:
+    """What changed, as text. Without known numbers, it is unknown whether anything did."""
+    said = [f"{count} {what}" for what, count in counts if count]
+    if any(count is None for _, count in counts):
+        said.append("others unknown" if said else "unknown")
+    return ", ".join(said) or "none changed"
 
 
 def last_commit(core: _core.Table, before: _core.Table | None) -> LastCommit:
@@ -64,9 +71,25 @@ def last_commit(core: _core.Table, before: _core.Table | None) -> LastCommit:
         if not made:
             return LastCommit()
         found = _found(core, made)
+    return _summed(core, found)
+
+
+def commit_with(core: _core.Table, name: str, value: str) -> LastCommit:
+    """What the commit did whose snapshots have a property in their summary.
+
+    Args:
+        core: A version with the commit.
+        name: The name of the property.
+        value: Its value.
+    """
+    return _summed(core, [snapshot for snapshot in core.snapshots() if snapshot.summary.get(name) == value])
+
+
+def _summed(core: _core.Table, found: Sequence[_core.SnapshotInfo]) -> LastCommit:
     if not found:
         return LastCommit()
-    counts = [_rows(snapshot, core.format_version) for snapshot in found]
+    hidden = core.properties.get("deletion-vectors.enabled", "").lower() == "true"
+    counts = [_rows(snapshot, core.format_version, hidden) for snapshot in found]
     files = [_files(snapshot.summary) for snapshot in found]
     added, deleted, updated = (_sum([count[at] for count in counts]) for at in range(3))
     files_added, files_removed, delete_files = (_sum([count[at] for count in files]) for at in range(3))
@@ -100,7 +123,9 @@ def _files(summary: Mapping[str, str]) -> tuple[int | None, int | None, int | No
     return added, removed, deletes
 
 
-def _rows(snapshot: _core.SnapshotInfo, format_version: int) -> tuple[int | None, int | None, int | None]:
+def _rows(
+    snapshot: _core.SnapshotInfo, format_version: int, has_hidden_rows: bool
+) -> tuple[int | None, int | None, int | None]:
     """Rows added, deleted and updated by one snapshot."""
     summary = snapshot.summary
     inserted, deleted, updated = (summary.get(f"frazil.rows-{what}") for what in ("inserted", "deleted", "updated"))
@@ -109,6 +134,9 @@ def _rows(snapshot: _core.SnapshotInfo, format_version: int) -> tuple[int | None
     operation = (snapshot.operation or "").lower()
     if "delta-records" in summary and "added-records" not in summary:
         delta = summary["delta-records"]
+        if inserted is not None and delta.removeprefix("-").isdecimal():
+            # An overwrite counts the rows that it brings. Files may have rows that were deleted before.
+            return int(inserted), None if has_hidden_rows else int(inserted) - int(delta), 0
         return (int(delta), 0, 0) if operation == "append" and delta.isdecimal() else (None, None, None)
     added, removed = _count(summary, "added-records"), _count(summary, "deleted-records")
     if operation == "append":

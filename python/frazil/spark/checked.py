@@ -14,6 +14,7 @@ from frazil.catalog import Catalog
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
 from frazil.schema import Schema
+from frazil.spark.columns import is_column
 from frazil.table import Table
 
 __all__ = ["SPARK_CHECKS", "checked"]
@@ -49,6 +50,31 @@ def _tables(argument: str, value: Any) -> Any:
     }
 
 
+def _or_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda argument, value: value if is_column(value) else check(argument, value)
+
+
+def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda argument, value: None if value is None else check(argument, value)
+
+
+def _text_or_columns(argument: str, value: Any) -> Any:
+    return value if isinstance(value, str) else list(arguments.columns(value, argument))
+
+
+def _assignments(argument: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{argument} must be True or a dictionary of columns, not {arguments.shown(value)}")
+    text = _or_column(arguments.text)
+    return {arguments.text(argument, to): text(argument, new) for to, new in value.items()}
+
+
+_filter = CHECKS["Filter"]
+_filter_or_flag = CHECKS["bool | Filter"]
+
+
 def _tables_or_none(argument: str, value: Any) -> Any:
     return None if value is None else _tables(argument, value)
 
@@ -79,6 +105,13 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Schema": _one_of((Schema,), "a schema"),
     "Table | str | os.PathLike[str]": _one_of((Table, *_PATHS), "a table, its location or its name"),
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
+    "str | Column | None": _or_none(_or_column(arguments.text)),
+    "str | Column | Sequence[str] | None": _or_none(_or_column(_text_or_columns)),
+    "Filter | Column": _or_column(_filter),
+    "bool | Filter | Column": _or_column(_filter_or_flag),
+    "bool | Mapping[str, str | Column]": _assignments,
+    "Literal['error', 'append', 'overwrite', 'ignore']": arguments.text,
+    "Catalog | None": _or_none(_one_of((Catalog,), "a catalog")),
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
     "Mapping[str, Table | Scan | str | os.PathLike[str]] | None": _tables_or_none,
     "Mapping[str, object] | Sequence[object] | None": _parameters,

@@ -202,9 +202,11 @@ def _table(options: Mapping[str, str], known: Sequence[str], catalogs: Catalogs)
     if location is None:
         raise InvalidInputError(
             "the table's location is missing",
-            hint="Write load(table), save(table) or option('path', table) with its location or name. Spark does "
-            "not pass it for a table made with CREATE TABLE when rows are inserted: insert them into a temporary view "
-            "(CREATE TEMPORARY VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
+            hint="Write load(table), save(table) or option('path', table) with its location or name. In SQL, write "
+            "CREATE TABLE t USING frazil OPTIONS (path '...') for a table that exists: frazil.spark.sql or "
+            "catalog.create_table makes new ones. Spark does not pass the path when rows are inserted into a table "
+            "made with CREATE TABLE: insert them into a temporary view (CREATE TEMPORARY VIEW v USING frazil OPTIONS "
+            "(path '...')), or use frazil.spark.append",
         )
     if of_scans := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
         raise InvalidInputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from frazil.arguments import At
 from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.scan import Scan
 from frazil.spark.catalogs import table_of
 from frazil.spark.lanes.arrow import arrow_lane, pack_from
@@ -33,8 +33,8 @@ _CACHE = "plan-cache"
 def read(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    filter: str | Predicate | None = None,
-    select: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    select: Columns | None = None,
     at: At | None = None,
     planning: Planning = "auto",
     engine: Engine = "auto",
@@ -124,8 +124,8 @@ class Lanes:
 def explain(
     spark: SparkSession,
     table: Table | Scan | str | os.PathLike[str],
-    filter: str | Predicate | None = None,
-    select: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    select: Columns | None = None,
     at: At | None = None,
     planning: Planning = "auto",
     engine: Engine = "auto",

@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.capabilities import supports
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange
+from frazil.results import LastCommit
 from frazil.spark.changes.by_expression import change_by_expression, needs_spark
 from frazil.spark.changes.clauses import Expression
 from frazil.spark.changes.job import ChangeJob, change_rows
@@ -41,23 +42,24 @@ _MOST_PARTS = 500
 def merge(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    on: Sequence[str] | None = None,
+    on: Columns | None = None,
     *,
     when_matched_update: bool | Mapping[str, str | Column] = False,
-    when_matched_delete: bool | str | Predicate | Column = False,
+    when_matched_delete: bool | Filter | Column = False,
     when_not_matched_insert: bool | Mapping[str, str | Column] = False,
-    when_not_matched_by_source_delete: bool | str | Predicate | Column = False,
+    when_not_matched_by_source_delete: bool | Filter | Column = False,
     when_matched_update_where: str | Column | None = None,
     null_safe: bool = False,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates, deletes and inserts rows of a table, by how they match a DataFrame by a key, as `Table.merge` does.
 
     Spark joins the rows with the keys of the files that can match, and executors write the changes. The driver only
     gets messages. `write.merge.mode` decides whether they write delete files or rewrite files. Several rows of the
-    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted.
+    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted. The result
+    says what the commit did. If `job_id` was done before, no snapshot is made.
 
     Values and conditions may be expressions of Spark's SQL over both sides, in which the DataFrame's columns are
     `s.name` and the table's `t.name`. `merge_into` has all clauses of SQL's MERGE, in any order.
@@ -92,11 +94,12 @@ def merge(
     clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe)
     if clauses is not None:
         key = None if on is None else tuple(arguments.columns(on, "on"))
-        merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)
-        return
+        return merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)
     change = row_requests.merge_change(on, *given)  # type: ignore[arg-type]
-    if not job.is_done(opened):
-        merge_rows(df, opened, change, job)
+    if job.is_done(opened):
+        return LastCommit()
+    merge_rows(df, opened, change, job)
+    return job.done(opened)
 
 
 def merge_into(
@@ -142,19 +145,19 @@ def merge_into(
 def _on(on: str | Column | Sequence[str] | None) -> Expression | tuple[str, ...] | None:
     if on is None or isinstance(on, str) or is_column(on):
         return on  # type: ignore[return-value]
-    return tuple(arguments.columns(on, "on"))
+    return tuple(arguments.columns(on, "on"))  # type: ignore[arg-type]
 
 
 def upsert(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    on: Sequence[str] | None = None,
+    on: Columns | None = None,
     *,
     null_safe: bool = False,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Updates the rows that match a DataFrame's rows by a key, and inserts the other rows of the DataFrame.
 
     It is a `merge` that does both.
@@ -172,7 +175,7 @@ def upsert(
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
-    merge(
+    return merge(
         df,
         table,
         on,
@@ -188,13 +191,13 @@ def upsert(
 def delete(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate | Column,
+    where: Filter | Column,
     *,
     alias: str = "t",
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Deletes the rows of a table for which a filter is true, as `Table.delete` does. Executors do the work.
 
     Files in which every row matches are removed by metadata alone. Executors look for the rows in the other files, and
@@ -218,22 +221,21 @@ def delete(
     """
     job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
     if needs_spark(spark, opened, where, {}, alias):
-        change_by_expression(spark, opened, where, None, alias, job)
-    else:
-        _change_by_files(spark, opened, row_requests.delete(where), job)
+        return change_by_expression(spark, opened, where, None, alias, job)
+    return _change_by_files(spark, opened, row_requests.delete(where), job)
 
 
 def update(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate | Column,
+    where: Filter | Column,
     values: Mapping[str, object],
     *,
     alias: str = "t",
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
-) -> None:
+) -> LastCommit:
     """Changes columns of the rows for which a filter is true, as `Table.update` does. Executors do the work.
 
     Args:
@@ -254,15 +256,16 @@ def update(
     """
     job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
     if needs_spark(spark, opened, where, values, alias):
-        change_by_expression(spark, opened, where, values, alias, job)
-    else:
-        _change_by_files(spark, opened, row_requests.update_change(where, values), job)
+        return change_by_expression(spark, opened, where, values, alias, job)
+    return _change_by_files(spark, opened, row_requests.update_change(where, values), job)
 
 
-def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job) -> None:
+def _change_by_files(
+    spark: SparkSession, table: Table, change: RowChange.Delete | RowChange.Update, job: Job
+) -> LastCommit:
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
-        return
+        return LastCommit()
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
     if supports(table._core, "row_changes_by_executors"):
@@ -270,9 +273,10 @@ def _change_by_files(spark: SparkSession, table: Table, change: RowChange.Delete
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         table._change_rows(change, None, job.branch, job.members())
-        return
+        return job.done(table)
     payloads = [pickle.dumps(part) for part in _parts(files)]
     change_rows(scattered(spark, payloads), ChangeJob(table, change, change.filter, job, whole))
+    return job.done(table)
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 
 from frazil.engines import Engine
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate
+from frazil.expr import Filter
+from frazil.results import LastCommit
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
@@ -44,8 +45,10 @@ def append(
     distribution: Distribution = "auto",
     engine: Engine = "auto",
     merge_schema: bool = False,
-) -> None:
+) -> LastCommit:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
+
+    The result says what the commit did. If `job_id` was done before, no snapshot is made.
 
     Args:
         df: The rows.
@@ -72,13 +75,13 @@ def append(
             columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
-    _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
+    return _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def overwrite(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
-    where: str | Predicate | None = None,
+    where: Filter | None = None,
     branch: str | None = None,
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
@@ -86,7 +89,7 @@ def overwrite(
     engine: Engine = "auto",
     merge_schema: bool = False,
     overwrite_schema: bool = False,
-) -> None:
+) -> LastCommit:
     """Replaces rows of a table by a DataFrame's rows in one commit, as `Table.overwrite` does.
 
     Rows that others commit while Spark computes are replaced as well.
@@ -113,7 +116,7 @@ def overwrite(
             "only an overwrite of the whole table can overwrite its schema", hint="Leave out where="
         )
     mode: SchemaMode = "overwrite" if overwrite_schema else "merge" if merge_schema else None
-    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine, mode)
+    return _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine, mode)
 
 
 def overwrite_partitions(
@@ -125,7 +128,7 @@ def overwrite_partitions(
     distribution: Distribution = "auto",
     engine: Engine = "auto",
     merge_schema: bool = False,
-) -> None:
+) -> LastCommit:
     """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
 
     Args:
@@ -143,12 +146,12 @@ def overwrite_partitions(
         UnsupportedError: As for `append`.
     """
     job = _job("overwrite-partitions", None, branch, snapshot_properties, job_id)
-    _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
+    return _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
 
 
 def _job(
     operation: Operation,
-    where: str | Predicate | None,
+    where: Filter | None,
     branch: str | None,
     properties: Mapping[str, object] | None,
     job_id: str | None,
@@ -171,17 +174,17 @@ def _write(
     distribution: Distribution,
     engine: Engine,
     schema_mode: SchemaMode = None,
-) -> None:
+) -> LastCommit:
     opened = writable(df.sparkSession, table)
     job.check_branch(opened)
     if job.is_done(opened):
-        return
+        return LastCommit()
     if schema_mode is not None:
         opened, change = _with_schema(df, opened, job, schema_mode)
         if change is not None:
             register(df.sparkSession)
             _write_by_tasks(conformed(df, opened, change.schema_after(opened).fields), opened, job, schema_mode)
-            return
+            return job.done(opened)
     # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
     df = conformed(df, opened)
@@ -197,6 +200,7 @@ def _write(
         commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
     else:
         _write_by_tasks(rows, opened, job)
+    return job.done(opened)
 
 
 def _with_schema(df: DataFrame, table: Table, job: WriteJob, mode: SchemaMode) -> tuple[Table, SchemaChange | None]:

@@ -36,6 +36,14 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// Errors of the catalog's storage.
     fn prepare(&self) -> Result<()>;
 
+    /// The catalog's properties, if a server tells more than those that the catalog was opened with.
+    ///
+    /// # Errors
+    /// Errors of the connection.
+    fn told_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
+        Ok(None)
+    }
+
     /// Creates a namespace.
     ///
     /// # Errors

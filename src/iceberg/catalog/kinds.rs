@@ -34,20 +34,24 @@ pub fn has_folders(properties: &BTreeMap<String, String>) -> bool {
     matches!(properties.get("type").map(String::as_str), None | Some("filesystem" | "hadoop"))
 }
 
-/// A catalog of the type that `properties` name. It is not asked for anything yet.
+/// The catalog of a table that another process has sent. REST catalogs with the same properties share a session.
 ///
 /// # Errors
-/// `InvalidInput` if a property is missing that the type needs. `Unsupported` for other types of catalogs, databases
-/// or storage.
-pub fn of_type(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
-    of_type_with(name, properties, None)
+/// As [`of_type`].
+pub(crate) fn of_handle(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
+    match properties.get("type").map(String::as_str) {
+        Some("rest") => Ok(Arc::new(RestCatalog::of_handles(name, properties)?)),
+        _ => of_type(name, properties, None),
+    }
 }
 
-/// As [`of_type`]. `headers` gives headers of a REST catalog's requests.
+/// A catalog of the type that `properties` name. It is not asked for anything yet. `headers` gives headers of a REST
+/// catalog's requests.
 ///
 /// # Errors
-/// As [`of_type`]; `InvalidInput` for headers of a catalog that sends no requests.
-pub(crate) fn of_type_with(
+/// `InvalidInput` if a property is missing that the type needs, and for headers of a catalog that sends no requests.
+/// `Unsupported` for other types of catalogs, databases or storage.
+pub(crate) fn of_type(
     name: &str,
     properties: &BTreeMap<String, String>,
     headers: Option<HeaderProvider>,

@@ -90,6 +90,28 @@ impl NamedCatalog {
         self.names.location(ident)?.ok_or_else(|| self.no_table(ident))
     }
 
+    /// The current version of a table, with its store and its file. `open` opens the store of a file.
+    fn current_version(
+        &self,
+        ident: &TableIdent,
+        open: impl Fn(&str) -> Result<Arc<dyn Store>>,
+    ) -> Result<(Arc<dyn Store>, TableMetadata, String)> {
+        let mut path = self.current(ident)?;
+        loop {
+            let store = open(&path).with("table", ident)?;
+            let missing = match read_metadata(store.as_ref(), &path) {
+                Err(e) if e.kind() == ErrorKind::NotFound => e,
+                metadata => return Ok((store, metadata.with("table", ident)?, path)),
+            };
+            // Commits that came meanwhile may have deleted the file.
+            match self.current(ident)? {
+                same if same == path => return Err(missing.with("table", ident)),
+                newer => path = newer,
+            }
+            check_cancelled()?;
+        }
+    }
+
     pub(super) fn no_table(&self, ident: &TableIdent) -> Error {
         let error = Error::not_found(format!("the table '{ident}' does not exist")).with("catalog", &self.opening.name);
         // The error stays the same if the others can't be found.
@@ -265,9 +287,7 @@ impl TableCatalog for NamedCatalog {
     }
 
     fn load(&self, ident: &TableIdent) -> Result<OpenedTable> {
-        let path = self.current(ident)?;
-        let store = self.store(&path).with("table", ident)?;
-        let metadata = read_metadata(store.as_ref(), &path).with("table", ident)?;
+        let (store, metadata, path) = self.current_version(ident, |path| self.store(path))?;
         Ok(self.opened(ident, store, metadata, path))
     }
 
@@ -406,8 +426,7 @@ impl CatalogPointer {
 
 impl MetadataPointer for CatalogPointer {
     fn load(&self) -> Result<TableVersion> {
-        let path = self.catalog.current(&self.ident)?;
-        let metadata = read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?;
+        let (_, metadata, path) = self.catalog.current_version(&self.ident, |_| Ok(self.store.clone()))?;
         Ok(TableVersion { metadata: Arc::new(metadata), found: found_at(path) })
     }
 

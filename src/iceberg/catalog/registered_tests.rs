@@ -24,6 +24,8 @@ enum Fault {
     LostRace,
     /// The change certainly is not made.
     Refused,
+    /// Commits come after the register's answer, and delete the file that it named.
+    OldAnswer,
 }
 
 /// A register in memory, with a fault at the next change of a table.
@@ -55,7 +57,14 @@ fn other_version(names: &MemoryRegister, table: &TableIdent, from: &str) -> Stri
 
 impl TableRegister for Faulty {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
-        self.names.location(table)
+        let found = self.names.location(table)?;
+        let is_old = *self.fault.lock().unwrap() == Fault::OldAnswer;
+        if let Some(old) = found.as_ref().filter(|_| is_old) {
+            self.next();
+            other_version(&self.names, table, old);
+            std::fs::remove_file(old).unwrap();
+        }
+        Ok(found)
     }
 
     fn prepare(&self) -> Result<()> {
@@ -73,7 +82,7 @@ impl TableRegister for Faulty {
 
     fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool> {
         match self.next() {
-            Fault::None => return self.names.swap(table, from, to),
+            Fault::None | Fault::OldAnswer => return self.names.swap(table, from, to),
             Fault::Refused => return Err(Error::denied("not allowed")),
             Fault::Timeout => {}
             Fault::LostReply => assert!(self.names.swap(table, from, to)?),
@@ -148,7 +157,7 @@ impl JointSwaps for Faulty {
     fn swap_all(&self, swaps: &[TableSwap<'_>]) -> Result<bool> {
         let last = swaps.last().unwrap();
         match self.next() {
-            Fault::None => return self.names.swap_all(swaps),
+            Fault::None | Fault::OldAnswer => return self.names.swap_all(swaps),
             Fault::Refused => return Err(Error::denied("not allowed")),
             Fault::Timeout => {}
             Fault::LostReply => assert!(self.names.swap_all(swaps)?),
@@ -365,6 +374,27 @@ fn what_may_happen_yet_is_unknown_and_keeps_its_file() {
     let error = unknown(setup.publish(&table));
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown);
     assert_eq!(setup.files(), 2);
+}
+
+#[test]
+fn a_file_that_is_deleted_after_the_registers_answer_leads_to_the_newest() {
+    let setup = Setup::new();
+    let table = setup.create().unwrap();
+    let pointer = setup.catalog.versions(&setup.ident, &table.store).unwrap();
+    for number in [1, 2] {
+        setup.fail(Fault::OldAnswer);
+        let found = match number {
+            1 => setup.catalog.load(&setup.ident).unwrap().found,
+            _ => pointer.load().unwrap().found,
+        };
+        assert_eq!(number_of(&found.metadata_location), Some(number));
+    }
+    // A file that no commit has deleted is missing.
+    let current = setup.names.location(&setup.ident).unwrap().unwrap();
+    std::fs::remove_file(&current).unwrap();
+    for error in [setup.catalog.load(&setup.ident).unwrap_err(), pointer.load().unwrap_err()] {
+        assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains(&current), "{error}");
+    }
 }
 
 #[test]

@@ -17,6 +17,11 @@ use crate::iceberg::spec::partition::FIRST_PARTITION_FIELD_ID;
 use crate::iceberg::spec::partition_by::{PartitionTerm, check_source};
 use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, SortOrder, Transform};
 
+fn same_term(existing: &PartitionField) -> Error {
+    Error::invalid(format!("the partition field '{}' has this column and transform already", existing.name))
+        .hint("Leave it as it is, or rename it")
+}
+
 /// The column and transform that a source names.
 ///
 /// # Errors
@@ -31,7 +36,9 @@ pub(super) fn resolve(source: &FieldSource, schema: &Schema, case_sensitive: boo
     let transform = match &source.transform {
         None => term.transform,
         Some(_) if term.transform != Transform::Identity => {
-            return Err(Error::invalid("a transform is given twice").with("text", &source.term));
+            return Err(Error::invalid("a transform is given twice")
+                .with("text", &source.term)
+                .hint("Leave out the second one. A name is given as name=…"));
         }
         Some(text) => Transform::parse(text),
     };
@@ -147,7 +154,7 @@ impl Pending<'_> {
         let (source_id, transform) = resolve(source, self.schema, self.case_sensitive)?;
         if let Some(existing) = self.by_term(source_id, &transform).cloned() {
             if !self.deletes.remove(&existing.field_id) {
-                return Err(Error::invalid(format!("the partition field '{}' is the same", existing.name)));
+                return Err(same_term(&existing));
             }
             // The field was removed and added again: it stays, perhaps under another name.
             return match name.filter(|name| *name != existing.name) {
@@ -156,7 +163,7 @@ impl Pending<'_> {
             };
         }
         if let Some(same) = self.adds.iter().find(|f| f.source_id == source_id && f.transform == transform) {
-            return Err(Error::invalid(format!("the partition field '{}' is the same", same.name)));
+            return Err(same_term(same));
         }
         let field = self.recycled_or_new(source_id, transform, name)?;
         let redundant = self.adds.iter().find(|f| f.source_id == source_id && is_time(&f.transform));

@@ -136,11 +136,7 @@ fn changed(base: &TableMetadata, name: &str, change: &RefChange, now_ms: i64) ->
 }
 
 fn existing<'a>(base: &'a TableMetadata, name: &str) -> Result<&'a SnapshotRef> {
-    base.refs.get(name).ok_or_else(|| {
-        let names: Vec<&str> = base.refs.keys().map(String::as_str).collect();
-        Error::not_found(format!("the table has no branch or tag '{name}'"))
-            .hint(format!("There is: {}", names.join(", ")))
-    })
+    base.refs.get(name).ok_or_else(|| base.no_ref(name))
 }
 
 fn branch<'a>(base: &'a TableMetadata, name: &str) -> Result<&'a SnapshotRef> {

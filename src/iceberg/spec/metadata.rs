@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use crate::error::{Error, Result};
-use crate::types::temporal::format_instant;
+use crate::types::temporal::{format_instant, parse_date};
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// The branch that readers see by default.
@@ -165,12 +165,17 @@ impl TableMetadata {
         match self.refs.get(name) {
             Some(r) => Ok(self.snapshot_by_id(r.snapshot_id)),
             None if name == MAIN_BRANCH => Ok(self.current_snapshot()),
-            None => {
-                let names: Vec<&str> = self.refs.keys().map(String::as_str).collect();
-                Err(Error::not_found(format!("the table has no branch or tag '{name}'"))
-                    .hint(format!("There is: {}", names.join(", "))))
-            }
+            None => Err(self.no_ref(name)),
         }
+    }
+
+    /// The error for a branch or tag that does not exist.
+    pub fn no_ref(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.refs.keys().map(String::as_str).collect();
+        let is_time = name.get(..10).is_some_and(|day| parse_date(day).is_some());
+        let time = if is_time { ". A time is not text: give a datetime" } else { "" };
+        Error::not_found(format!("the table has no branch or tag '{name}'"))
+            .hint(format!("There is: {}{time}", names.join(", ")))
     }
 
     /// The snapshot that was current at a time, by the snapshot log. If entries have the same timestamp, the first one

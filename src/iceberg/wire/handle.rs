@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::format::ident::TableIdent;
 use crate::format::wire::handle::members;
 use crate::iceberg::catalog::interface::OpenedTable;
-use crate::iceberg::catalog::kinds::of_type;
+use crate::iceberg::catalog::kinds::of_handle;
 use crate::iceberg::state::IcebergTable;
 use crate::store::credentials::current_options;
 
@@ -36,14 +36,14 @@ impl IcebergTable {
         let (location, options) = (j.string("metadata-location")?, j.texts("storage-options")?);
         // A catalog may not say where its metadata files are.
         if let (Some(kept), true) = (j.get("catalog").map(members), location.is_empty()) {
-            let catalog = of_type(kept.string("name")?, &kept.texts("properties")?)?;
+            let catalog = of_handle(kept.string("name")?, &kept.texts("properties")?)?;
             return IcebergTable::of_catalog(catalog.load(&TableIdent::parse(kept.string("identifier")?)?)?);
         }
         let table = IcebergTable::open(location, options, j.any_flag("moved").unwrap_or(false))?;
         let Some(kept) = j.get("catalog").map(members) else { return Ok(table) };
         let properties = kept.texts("properties")?;
         let store = table.inner.store.clone();
-        let catalog = of_type(kept.string("name")?, &properties)?;
+        let catalog = of_handle(kept.string("name")?, &properties)?;
         let versions = catalog.versions(&TableIdent::parse(kept.string("identifier")?)?, &store)?;
         let (metadata, found) = (table.inner.metadata.clone(), table.inner.found.clone());
         IcebergTable::of_catalog(OpenedTable { store, metadata, found, versions })

@@ -72,12 +72,14 @@ impl TableFolder {
         if let Some(snapshot) = self.snapshot_at_time(time_ms)? {
             return Ok(Some(snapshot.id));
         }
+        // In this order, because an expiry writes a changelog before it removes the snapshot.
+        let earliest = self.earliest_snapshot_id()?;
         let changelogs = self.changelogs()?;
         let Some(place) = changelogs.iter().rposition(|c| c.time_ms <= time_ms) else { return Ok(None) };
         let id = changelogs.get(place).map(|c| c.id);
         let next = match changelogs.get(place + 1) {
             Some(next) => Some(next.id),
-            None => self.earliest_snapshot_id()?,
+            None => earliest,
         };
         match next == id.and_then(|id| id.checked_add(1)) {
             true => Ok(id),

@@ -21,6 +21,9 @@ use crate::store::{LONGEST_HINT, Store, in_parallel};
 /// The branch of a table that is in its folder itself.
 pub const MAIN_BRANCH: &str = "main";
 
+/// How often the latest snapshot is looked for again after an answer that another writer may have caused.
+const REREADS: usize = 2;
+
 const SCHEMA: &str = "schema-";
 const SNAPSHOT: &str = "snapshot-";
 const TAG: &str = "tag-";
@@ -362,6 +365,20 @@ impl TableFolder {
     /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a missing snapshot, because the last commit
     /// must not be lost silently.
     pub fn latest_snapshot(&self) -> Result<Option<PaimonSnapshot>> {
+        let mut attempt = 0;
+        loop {
+            match self.latest_at_once() {
+                // A rollback has removed the listed snapshot, or removed the hinted one before others came again.
+                Err(e) if attempt < REREADS && matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable) => {
+                    attempt += 1;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    /// One search for the latest snapshot. Other writers may change the folder between its requests.
+    fn latest_at_once(&self) -> Result<Option<PaimonSnapshot>> {
         let hint = self.hint("LATEST")?;
         // A hint may be outdated.
         if let Some(id) = hint
@@ -414,16 +431,18 @@ impl TableFolder {
     /// # Errors
     /// As [`TableFolder::snapshot`].
     pub fn snapshot_at_time(&self, time_ms: i64) -> Result<Option<PaimonSnapshot>> {
-        let ids = self.snapshot_ids()?;
-        let (mut low, mut high, mut found) = (0, ids.len(), None);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let snapshot = self.snapshot(ids.get(middle).copied().unwrap_or_default())?;
-            if snapshot.time_ms <= time_ms {
-                low = middle + 1;
-                found = Some(snapshot);
-            } else {
-                high = middle;
+        let mut ids = self.snapshot_ids()?;
+        let (mut low, mut found) = (0, None);
+        while let Some(id) = ids.get(low + (ids.len() - low) / 2).copied() {
+            let middle = low + (ids.len() - low) / 2;
+            match self.try_snapshot(id)? {
+                Some(snapshot) if snapshot.time_ms <= time_ms => {
+                    low = middle + 1;
+                    found = Some(snapshot);
+                }
+                Some(_) => ids.truncate(middle),
+                // It expired just now, or a rollback removed it.
+                None => drop(ids.remove(middle)),
             }
         }
         Ok(found)

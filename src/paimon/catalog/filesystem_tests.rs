@@ -1,9 +1,12 @@
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use super::*;
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::testing::table;
+use crate::paimon::state::PaimonTable;
 use crate::store::local::LocalStore;
+use crate::store::testing::{Hooked, Hooks};
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -184,4 +187,83 @@ fn opening_reads_all_schemas_and_the_latest_snapshot() {
     assert_eq!(metadata.schema().unwrap().id, 0);
     assert!(metadata.schema_by_id(0).is_ok());
     assert_eq!(metadata.schema_by_id(9).unwrap_err().kind(), ErrorKind::CorruptTable);
+}
+
+/// Another writer that changes the table before a call of the store, once.
+#[derive(Debug, Default)]
+struct Meanwhile {
+    /// The end of the path that is read then, and what happens.
+    at: Mutex<Option<(&'static str, PathBuf, Vec<Step>)>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(&'static str, &'static str),
+    Remove(&'static str),
+    RemoveFolder(&'static str),
+}
+
+impl Hooks for Meanwhile {
+    fn before_get(&self, path: &str) -> Result<()> {
+        let steps = self.at.lock().unwrap().take_if(|(end, ..)| path.ends_with(*end));
+        for step in steps.iter().flat_map(|(_, root, steps)| steps.iter().map(move |step| (root, step))) {
+            match step {
+                (root, Step::Put(path, text)) => std::fs::write(root.join(path), text).unwrap(),
+                (root, Step::Remove(path)) => std::fs::remove_file(root.join(path)).unwrap(),
+                (root, Step::RemoveFolder(path)) => std::fs::remove_dir_all(root.join(path)).unwrap(),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Copy {
+    /// The table, in which these steps come before the first read of a file.
+    fn open_with(&self, before: &'static str, steps: &[Step]) -> TableFolder {
+        let store = Hooked(Meanwhile { at: Mutex::new(Some((before, self.root.clone(), steps.to_vec()))) });
+        TableFolder::open(Arc::new(store), &self.root.display().to_string()).unwrap()
+    }
+}
+
+/// An answer of the folder may be older than the next one.
+#[test]
+fn a_rollback_between_two_answers_is_no_damage() {
+    let rolled_back = [Step::Put("snapshot/LATEST", "4"), Step::Remove("snapshot/snapshot-5")];
+    // The hint is old, so the folder is listed. Then the last snapshot is removed.
+    for hint in ["3", "5"] {
+        let t = Copy::new();
+        let folder = t.put("snapshot/LATEST", hint).open_with("snapshot-5", &rolled_back);
+        assert_eq!(folder.latest_snapshot().unwrap().unwrap().id, 4, "{hint}");
+    }
+}
+
+#[test]
+fn snapshots_that_expire_during_a_search_by_time_are_skipped() {
+    let t = Copy::new();
+    let times: Vec<i64> = t.open().snapshots().unwrap().iter().map(|s| s.time_ms).collect();
+    let [_, _, third, fourth, fifth] = times[..] else { panic!("{times:?}") };
+    // The search begins in the middle of the listed snapshots.
+    let expired =
+        [Step::Remove("snapshot/snapshot-1"), Step::Remove("snapshot/snapshot-2"), Step::Remove("snapshot/snapshot-3")];
+    for (time, expected) in [(third, None), (fourth, Some(4)), (fifth, Some(5)), (i64::MAX, Some(5))] {
+        let t = Copy::new();
+        let found = t.open_with("snapshot-3", &expired).snapshot_at_time(time).unwrap();
+        assert_eq!(found.map(|s| s.id), expected, "{time}");
+    }
+}
+
+#[test]
+fn a_branch_that_is_dropped_during_a_list_is_left_out() {
+    let t = Copy::new();
+    let names = t.open().branches().unwrap();
+    let [first, second] = &names[..] else { panic!("{names:?}") };
+    let at: &'static str = Box::leak(format!("branch-{first}/snapshot/LATEST").into_boxed_str());
+    let gone: &'static str = Box::leak(format!("branch/branch-{second}").into_boxed_str());
+    let folder = t.open_with(at, &[Step::RemoveFolder(gone)]);
+    let store: Arc<dyn Store> = folder.store().clone();
+    let table = PaimonTable::find(&store, folder.root(), &BTreeMap::new()).unwrap().unwrap();
+    let refs = table.refs().unwrap();
+    let branches: Vec<&str> = refs.iter().filter(|r| r.kind == "branch").map(|r| r.name.as_str()).collect();
+    // The first branch has no snapshots.
+    assert_eq!(branches, [MAIN_BRANCH]);
 }

@@ -1,6 +1,7 @@
 //! Expiry of tables whose changelogs outlast their snapshots. Changelogs that Java wrote are in tests/interop.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use super::tests::{check_logs, check_whole, commit, file, names, now, set, set_options, table_with};
 use super::*;
@@ -12,7 +13,7 @@ use crate::paimon::plan::changes::earliest_told;
 use crate::paimon::plan::travel::ChangeMode;
 use crate::store::Store;
 use crate::store::local::LocalStore;
-use crate::store::testing::Dying;
+use crate::store::testing::{Dying, Hooked, Hooks};
 
 const LONGER: [(&str, &str); 2] = [("changelog.num-retained.min", "4"), ("changelog.num-retained.max", "5")];
 const LOGGED: [(&str, &str); 3] = [LONGER[0], LONGER[1], ("changelog-producer", "input")];
@@ -245,6 +246,34 @@ fn a_time_in_a_gap_is_that_of_no_commit() {
     assert!(t.commit_at_time(time).unwrap_err().to_string().contains("not kept"));
     assert_eq!(t.commit_at_time(t.changelog(4).unwrap().unwrap().time_ms).unwrap(), Some(4));
     assert_eq!(t.commit_at_time(0).unwrap(), None);
+}
+
+/// Snapshots expire before the hint to the earliest one is read.
+#[derive(Debug)]
+struct Expiring(Mutex<Option<TableFolder>>);
+
+impl Hooks for Expiring {
+    fn before_get(&self, path: &str) -> Result<()> {
+        let now_or_never = self.0.lock().unwrap().take_if(|_| path.ends_with("snapshot/EARLIEST"));
+        now_or_never.iter().try_for_each(|t| expire(t, &now(1)).map(drop))
+    }
+}
+
+#[test]
+fn an_expiry_during_a_search_by_time_hides_no_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir, &[("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")]);
+    for name in ["a", "b", "c", "d", "e"] {
+        commit(&t, &[], name);
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+    expire(&t, &now(3)).unwrap();
+    assert_eq!((t.changelog_ids().unwrap(), t.snapshot_ids().unwrap()), (vec![1, 2], vec![3, 4, 5]));
+    let time = t.changelog(2).unwrap().unwrap().time_ms;
+    let store = Arc::new(Hooked(Expiring(Mutex::new(Some(t.clone())))));
+    let seen = TableFolder::find(store, t.root()).unwrap().unwrap();
+    assert_eq!(seen.commit_at_time(time).unwrap(), Some(2));
+    assert_eq!(t.snapshot_ids().unwrap(), [5]);
 }
 
 /// All files of a table except hints.

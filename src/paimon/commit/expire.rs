@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::deletion::{NotDeleted, OutsideLocations, OwnFolders};
@@ -24,7 +25,7 @@ use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::check_cancelled;
+use crate::parallel::{check_cancelled, pause};
 use crate::store::in_parallel;
 use crate::types::temporal::now_ms;
 
@@ -500,14 +501,38 @@ pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
     let mut out = Vec::new();
     for file in folder.store().list(&folder.folder("consumer"))? {
         let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
-        let bytes = folder.store().get(&file.path)?;
-        let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
-        let bad = || Error::corrupt("a consumer's file does not contain the next snapshot").with("path", &file.path);
-        let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
-        out.push((name.to_owned(), next));
+        // One may be removed just now.
+        out.extend(next_of_consumer(folder, &file.path)?.map(|next| (name.to_owned(), next)));
     }
     out.sort_unstable();
     Ok(out)
+}
+
+/// How often a consumer's file is read again that is missing or incomplete.
+const REREADS: usize = 3;
+
+/// How long to wait for a writer of such a file.
+const WRITERS_PAUSE: Duration = Duration::from_millis(100);
+
+/// The snapshot that a consumer reads next. `None` if it was removed. Writers may replace the file in two steps, so
+/// that it is missing or incomplete for a moment.
+fn next_of_consumer(folder: &TableFolder, path: &str) -> Result<Option<i64>> {
+    let mut attempt = 0;
+    loop {
+        let bytes = folder.store().get(path).if_found()?;
+        let json: Option<serde_json::Value> = bytes.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64));
+        match next {
+            Some(next) => return Ok(Some(next)),
+            None if attempt < REREADS => pause(WRITERS_PAUSE)?,
+            None if bytes.is_none() => return Ok(None),
+            None => {
+                let error = Error::corrupt("a consumer's file does not contain the next snapshot");
+                return Err(error.with("path", path));
+            }
+        }
+        attempt += 1;
+    }
 }
 
 #[cfg(test)]

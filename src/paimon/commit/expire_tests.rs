@@ -1,6 +1,7 @@
 //! Expiry of a table that was committed to, file by file.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use super::*;
 use crate::format::task::{
@@ -16,6 +17,7 @@ use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::schema::SchemaParts;
 use crate::store::Store;
 use crate::store::local::LocalStore;
+use crate::store::testing::{Hooked, Hooks};
 
 pub(super) fn table(dir: &tempfile::TempDir) -> TableFolder {
     table_with(&(Arc::new(LocalStore) as Arc<dyn Store>), dir, &[])
@@ -200,6 +202,42 @@ fn consumers_and_limits_hold_snapshots() {
     t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
     commit(&t, &[], "f");
     check_whole(&t);
+}
+
+/// A writer replaces the file of a consumer in steps: before each read, it has the next content. `None`: no file.
+#[derive(Debug)]
+struct Replacing(Mutex<Vec<Option<&'static str>>>);
+
+impl Hooks for Replacing {
+    fn before_get(&self, path: &str) -> Result<()> {
+        match self.0.lock().unwrap().pop().filter(|_| path.ends_with("consumer-x")) {
+            Some(Some(text)) => std::fs::write(path, text).unwrap(),
+            Some(None) => drop(std::fs::remove_file(path)),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_consumers_file_that_is_replaced_just_now_is_read_again() {
+    const THREE: Option<&str> = Some(r#"{"nextSnapshot":3}"#);
+    for (contents, expected) in [
+        (&[Some(""), None, Some(r#"{"nextSn"#), THREE][..], Some(vec![("x".to_owned(), 3)])),
+        // It was removed.
+        (&[None, None, None, None], Some(vec![])),
+        // It stays damaged.
+        (&[Some("{}")], None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let t = table(&dir);
+        t.store().put(&format!("{}/consumer/consumer-x", t.root()), b"").unwrap();
+        let steps = Mutex::new(contents.iter().rev().copied().collect());
+        let store: Arc<dyn Store> = Arc::new(Hooked(Replacing(steps)));
+        let found = consumers(&TableFolder::find(store, t.root()).unwrap().unwrap());
+        assert_eq!(found.as_ref().ok(), expected.as_ref(), "{found:?}");
+        assert!(found.err().is_none_or(|e| e.to_string().contains("consumer-x")));
+    }
 }
 
 #[test]

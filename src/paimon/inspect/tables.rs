@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::columns::{instants, local_times, longs, owned_texts, rows, texts};
 use super::files;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::request::At;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::tag_times;
@@ -158,15 +158,16 @@ fn branches(folder: &TableFolder) -> Result<MetadataRows> {
     let mut names = folder.branches()?;
     names.sort_unstable();
     // A branch was made when its oldest schema was made.
-    let created = |name: &String| -> Result<Option<i64>> {
-        let branch = folder.branch(name)?;
+    let created = |name: String| -> Result<Option<(String, Option<i64>)>> {
+        // One may be dropped just now.
+        let Some(branch) = folder.branch(&name).if_found()? else { return Ok(None) };
         let files = folder.store().list(branch.schema_path(0).rsplit_once('/').map_or("", |(folder, _)| folder))?;
-        Ok(files.iter().map(|f| f.modified_ms).min())
+        Ok(Some((name, files.iter().map(|f| f.modified_ms).min())))
     };
-    let created = names.iter().map(created).collect::<Result<Vec<_>>>()?;
+    let found = names.into_iter().filter_map(|name| created(name).transpose()).collect::<Result<Vec<_>>>()?;
     rows(vec![
-        ("branch_name", false, texts(names.iter().map(|n| Some(n.as_str())))),
-        ("create_time", true, instants(created.into_iter())),
+        ("branch_name", false, texts(found.iter().map(|(name, _)| Some(name.as_str())))),
+        ("create_time", true, instants(found.iter().map(|(_, at)| *at))),
     ])
 }
 

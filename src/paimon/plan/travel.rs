@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::options::Options;
@@ -155,7 +155,7 @@ fn at_time(folder: &TableFolder, millis: i64) -> Result<PaimonSnapshot> {
         return Ok(snapshot);
     }
     let error = Error::not_found(format!("no snapshot was made at {millis} (milliseconds since 1970) or before it"));
-    let first = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
+    let first = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose().if_found()?.flatten();
     let hint = first.map_or("The table has no snapshots".to_owned(), |s| {
         format!("The earliest snapshot was made at {}", s.time_ms)
     });
@@ -181,7 +181,8 @@ fn compacted(folder: &TableFolder, latest: ScanVersion, options: Options<'_>) ->
     let every = commits.unwrap_or(1).max(1);
     let is_seen = |id: &i64| latest.snapshot.as_ref().is_some_and(|last| *id <= last.id);
     for id in folder.snapshot_ids()?.into_iter().rev().filter(is_seen) {
-        let snapshot = folder.snapshot(id)?;
+        // One may be expired just now, and with it those before it.
+        let Some(snapshot) = folder.snapshot(id).if_found()? else { break };
         let identifier = snapshot.commit_identifier;
         if snapshot.commit_kind == COMPACT && (!full || identifier % every == 0 || identifier == i64::MAX) {
             return Ok(ScanVersion { snapshot: Some(Arc::new(snapshot)), ..ScanVersion::default() });

@@ -32,6 +32,21 @@ use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 
+/// The rows in new files of a table without primary key.
+fn row_count(added: &[NewBucketFile]) -> u64 {
+    added.iter().filter_map(|new| u64::try_from(new.file.record_count).ok()).sum()
+}
+
+/// The number of rows that overwrites bring into a table without primary key, with the options of the commit. Rows of
+/// other tables may have the same key, so files don't say how many they are.
+pub(super) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &CommitOptions) -> CommitOptions {
+    let mut options = options.clone();
+    if !table.table_schema().has_primary_key() {
+        options.snapshot_properties.extend(counted("inserted", row_count(added)));
+    }
+    options
+}
+
 /// The numbers of rows, as properties of the snapshot.
 fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
     BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
@@ -116,15 +131,17 @@ impl PaimonTable {
         added: Vec<NewBucketFile>,
     ) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
+        let inserted = (!added.is_empty()).then(|| row_count(&added));
         let new = Unpublished { store, data: added, index: Vec::new() };
         self.check_changeable()?;
         let scan = self.found(filter)?;
         let hits = hits(&scan)?;
         let rows = hits.iter().map(FileHits::rows).sum();
-        let counts = match fate {
+        let mut counts = match fate {
             Fate::Gone => counted("deleted", rows),
             Fate::Updated(_) | Fate::Merged(_) => counted("updated", rows),
         };
+        counts.extend(inserted.into_iter().flat_map(|rows| counted("inserted", rows)));
         self.change_files(&scan, hits, fate, new, counts)
     }
 

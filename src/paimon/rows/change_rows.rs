@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::by_filter::counting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
@@ -42,14 +43,16 @@ impl PaimonTable {
                     table.check_partitions_replaced()?;
                 }
                 let files = table.new_files(rows, WriteKind::Add, true)?;
-                table.publish(self, files, Some(replaced), options)
+                let options = counting(&table, &files.files.added, options);
+                table.publish(self, files, Some(replaced), &options)
             }
             RowChange::OverwritePartitions => {
                 table.check_partitions_replaced()?;
                 let files = table.new_files(rows, WriteKind::Add, true)?;
+                let options = counting(&table, &files.files.added, options);
                 match files.is_empty() {
                     true => self.refresh(),
-                    false => table.publish(self, files, Some(Replaced::PartitionsOfAdded), options),
+                    false => table.publish(self, files, Some(Replaced::PartitionsOfAdded), &options),
                 }
             }
             RowChange::ReplaceKeys(on) => {

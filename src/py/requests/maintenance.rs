@@ -335,8 +335,11 @@ impl PyFileOrder {
                 );
             }
         };
-        let stray =
-            |what: &str| Err(Error::invalid(format!("{what} is of another strategy")).with("strategy", &self.strategy));
+        let stray = |what: &str| {
+            Err(Error::invalid(format!("{what} is of another strategy"))
+                .with("strategy", &self.strategy)
+                .hint("sort_by belongs to strategy='sort', zorder_by to strategy='zorder'"))
+        };
         match &order {
             format::FileOrder::Sort(_) if self.zorder_by.is_some() => stray("zorder_by"),
             format::FileOrder::ZOrder { .. } if self.sort_by.is_some() => stray("sort_by"),

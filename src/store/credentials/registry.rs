@@ -222,7 +222,7 @@ pub fn current_options(options: &BTreeMap<String, String>, location: &str) -> BT
     let newest = StoreOptions::new(&options).and_then(|options| {
         let Some(renewal) = live(&options)? else { return Ok(options) };
         // An endpoint that comes with newer credentials is trusted only if it was known before.
-        Ok(overlaid(options, location, renewal.current()?.as_ref(), &TrustedHosts::default()))
+        Ok(overlaid(options, location, renewal.current_for_others()?.as_ref(), &TrustedHosts::default()))
     });
     // The receiver says what is wrong with expired ones.
     newest.map_or_else(|_| options.clone(), |newest| newest.as_map().clone())

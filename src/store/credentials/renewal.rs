@@ -17,6 +17,10 @@ const EARLY_MS: i64 = 5 * 60 * 1000;
 /// Or by this part of their life, if that is shorter.
 const EARLY_PART: i64 = 10;
 
+/// Credentials for other processes have at least this part of their life left. One renewal before the tasks are sent
+/// saves one in each process, and some may not renew them.
+const PART_FOR_OTHERS: i64 = 2;
+
 /// The longest pause after a failed renewal, while the old credentials are still valid.
 const PAUSE_MS: i64 = 10_000;
 
@@ -36,17 +40,38 @@ pub(crate) struct Renewal {
 struct Held {
     granted: Arc<TemporaryCredentials>,
     renew_at_ms: i64,
+    /// When others no longer get them.
+    old_for_others_at_ms: i64,
     expires_at_ms: i64,
+}
+
+/// Who gets credentials.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Receiver {
+    /// A request of this process.
+    ThisProcess,
+    /// A process that gets them together with its work.
+    Other,
 }
 
 impl Held {
     fn new(granted: TemporaryCredentials) -> Held {
         let (now, expires) = (now_ms(), granted.expires_at_ms());
-        let renew_at_ms = expires.map_or(i64::MAX, |expires| {
-            let early = EARLY_MS.min(expires.saturating_sub(now).max(0) / EARLY_PART);
-            expires.saturating_sub(early)
-        });
-        Held { granted: Arc::new(granted), renew_at_ms, expires_at_ms: expires.unwrap_or(i64::MAX) }
+        let life = expires.map(|expires| expires.saturating_sub(now).max(0));
+        let before_end =
+            |early: Option<i64>| expires.zip(early).map_or(i64::MAX, |(end, early)| end.saturating_sub(early));
+        Held {
+            granted: Arc::new(granted),
+            renew_at_ms: before_end(life.map(|life| EARLY_MS.min(life / EARLY_PART))),
+            old_for_others_at_ms: before_end(life.map(|life| life / PART_FOR_OTHERS)),
+            expires_at_ms: expires.unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Whether they need no renewal yet.
+    fn is_ready_for(&self, receiver: Receiver) -> bool {
+        let now = now_ms();
+        now < self.renew_at_ms && (receiver == Receiver::ThisProcess || now < self.old_for_others_at_ms)
     }
 
     /// Renewed early enough for the source, too. May wait for the source's token, so nothing must be locked.
@@ -62,7 +87,12 @@ impl Held {
     fn renewed(granted: TemporaryCredentials, source: &Arc<dyn CredentialSource>) -> Held {
         let (held, wait) = (Held::new(granted), wait_of(Some(source)).filter(|wait| *wait > 0));
         let asked_at = wait.map_or(i64::MAX, |wait| now_ms().saturating_add(wait));
-        Held { renew_at_ms: held.renew_at_ms.min(asked_at).max(now_ms() + LEAST_MS), ..held }
+        let least = now_ms() + LEAST_MS;
+        Held {
+            renew_at_ms: held.renew_at_ms.min(asked_at).max(least),
+            old_for_others_at_ms: held.old_for_others_at_ms.max(least),
+            ..held
+        }
     }
 }
 
@@ -101,8 +131,12 @@ impl Renewal {
 
     /// The credentials, if they need no renewal yet.
     pub(crate) fn ready(&self) -> Option<Arc<TemporaryCredentials>> {
+        self.ready_for(Receiver::ThisProcess)
+    }
+
+    fn ready_for(&self, receiver: Receiver) -> Option<Arc<TemporaryCredentials>> {
         let held = locked(&self.held);
-        held.as_ref().filter(|held| now_ms() < held.renew_at_ms).map(|held| held.granted.clone())
+        held.as_ref().filter(|held| held.is_ready_for(receiver)).map(|held| held.granted.clone())
     }
 
     /// The credentials. Renews them first if it is time. One thread asks the source. While the old credentials are
@@ -112,7 +146,19 @@ impl Renewal {
     /// `PermissionDenied` if the credentials have expired and can't be renewed. The error of a cancellation, which ends
     /// the wait for another thread.
     pub(crate) fn current(&self) -> Result<Arc<TemporaryCredentials>> {
-        if let Some(ready) = self.ready() {
+        self.current_for(Receiver::ThisProcess)
+    }
+
+    /// The credentials for another process. Renews them first if too little of their life is left.
+    ///
+    /// # Errors
+    /// As [`Renewal::current`].
+    pub(super) fn current_for_others(&self) -> Result<Arc<TemporaryCredentials>> {
+        self.current_for(Receiver::Other)
+    }
+
+    fn current_for(&self, receiver: Receiver) -> Result<Arc<TemporaryCredentials>> {
+        if let Some(ready) = self.ready_for(receiver) {
             return Ok(ready);
         }
         let valid = || locked(&self.held).as_ref().filter(|h| now_ms() < h.expires_at_ms).map(|h| h.granted.clone());
@@ -123,7 +169,7 @@ impl Renewal {
             (Err(_), _) => locked_unless_cancelled(&self.asking)?,
         };
         // Another thread may have renewed them meanwhile.
-        if let Some(ready) = self.ready() {
+        if let Some(ready) = self.ready_for(receiver) {
             return Ok(ready);
         }
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +183,11 @@ impl Renewal {
             (Err(_), Some(granted)) => {
                 if let Some(held) = &mut *locked(&self.held) {
                     let left = held.expires_at_ms.saturating_sub(now_ms()).max(0);
-                    held.renew_at_ms = now_ms() + PAUSE_MS.min(left / EARLY_PART).max(LEAST_MS);
+                    let again_at = now_ms() + PAUSE_MS.min(left / EARLY_PART).max(LEAST_MS);
+                    held.old_for_others_at_ms = again_at;
+                    if receiver == Receiver::ThisProcess {
+                        held.renew_at_ms = again_at;
+                    }
                 }
                 Ok(granted)
             }
@@ -177,6 +227,8 @@ fn unrenewed(e: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::error::ErrorKind;
 
@@ -246,6 +298,31 @@ mod tests {
         assert_eq!(token(&renewal), "token-1");
         assert_eq!((renewal.count(), source.asked.load(Ordering::Relaxed)), (1, 1));
         assert_eq!(renewal.secrets(), ["token-1"]);
+    }
+
+    #[test]
+    fn others_get_credentials_that_live_long() {
+        let source = Arc::new(TestSource { life_ms: 60_000, ..TestSource::default() });
+        let renewal = Renewal::new(Some(granted("first", 60_000)), Some(source.clone()));
+        let for_others = || renewal.current_for_others().unwrap().config["s3.session-token"].clone();
+        let left = |held: &Held| held.expires_at_ms - held.old_for_others_at_ms;
+        assert!((left(locked(&renewal.held).as_ref().unwrap()) - 30_000).abs() <= 5);
+        assert_eq!(for_others(), "first");
+        locked(&renewal.held).as_mut().unwrap().old_for_others_at_ms = 0;
+        // They are still good for this process.
+        assert_eq!(token(&renewal), "first");
+        assert_eq!([for_others(), for_others(), token(&renewal)], ["token-1", "token-1", "token-1"]);
+        // A server that fails is not asked again at once.
+        locked(&renewal.held).as_mut().unwrap().old_for_others_at_ms = 0;
+        source.fails.store(true, Ordering::Relaxed);
+        assert_eq!([for_others(), for_others(), token(&renewal)], ["token-1", "token-1", "token-1"]);
+        assert_eq!(renewal.count(), 2);
+        // Without a source, and without an end.
+        let renewal = Renewal::new(Some(granted("old", 60_000)), None);
+        locked(&renewal.held).as_mut().unwrap().old_for_others_at_ms = 0;
+        assert_eq!(renewal.current_for_others().unwrap().config["s3.session-token"], "old");
+        let endless = TemporaryCredentials { config: BTreeMap::new(), prefixes: Vec::new() };
+        assert_eq!(Held::new(endless).old_for_others_at_ms, i64::MAX);
     }
 
     #[test]

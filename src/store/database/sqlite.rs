@@ -69,9 +69,10 @@ impl Sqlite {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Error::store("another process keeps the database locked").hint("Try again; nothing was changed")
             }
-            Some(ErrorCode::CannotOpen) => {
-                Error::store("the database can't be opened").hint("Check that its folder exists and can be written")
-            }
+            Some(ErrorCode::CannotOpen) => Error::store("the database can't be opened").hint(
+                "Check that its folder exists and can be written. An absolute path has four slashes: \
+                     sqlite:////lake/catalog.db",
+            ),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::denied("the database can't be written"),
             Some(ErrorCode::NotADatabase) => Error::invalid("the file is not a SQLite database"),
             _ => Error::store("the database failed"),

@@ -25,7 +25,8 @@ PARTS = [
     ["__init__"],
     # What Spark's session, options, types and workers need.
     ["spark.catalogs", "spark.settings", "spark.wire", "spark.workers"],
-    ["spark.checked", "spark.columns", "spark.functions", "spark.types"],
+    ["spark.columns", "spark.functions", "spark.types"],
+    ["spark.checked"],
     # What reads and writes are made of.
     ["spark.lanes"],
     ["spark.jobs", "spark.planning"],

@@ -26,7 +26,7 @@ JSON_LIBRARIES = {
     "ujson",
 }
 READERS_OF_TEXTS = {"eval", "exec", "literal_eval", "read_json"}
-# Who imports by a name in a text: the engine, the lazy `frazil.spark`, and a library that need not be installed.
+# Who imports by a name in a text: the engine, the lazy names of the package, and a library that need not be installed.
 DYNAMIC_IMPORTS = {
     "python/frazil/__init__.py",
     "python/frazil/arguments/configuration.py",
@@ -151,6 +151,6 @@ def _imports_by_text(node: ast.AST, may_import: bool) -> str:
         return f"from {node.module}"
     if isinstance(node, ast.Attribute) and node.attr in ("import_module", "run_module") and not may_import:
         return node.attr
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("modules"):
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("modules") and not may_import:
         return ast.unparse(node)
     return ""

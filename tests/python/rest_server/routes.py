@@ -237,7 +237,10 @@ def table_exists(service: Service, call: Call) -> Answer:
 
 def update_table(service: Service, call: Call) -> Answer:
     name = call.name("table")
-    entry = service.register.commit(name, call.body.get("requirements") or [], call.body["updates"])
+    if _forgets(service):
+        entry = service.register.table(name)
+    else:
+        entry = service.register.commit(name, call.body.get("requirements") or [], call.body["updates"])
     made = answers.table(entry, name, service.switches, service.guard, set())
     return Answer(200, {k: made.body[k] for k in ("metadata-location", "metadata")}, made.headers)
 
@@ -246,7 +249,8 @@ def commit_transaction(service: Service, call: Call) -> Answer:
     changes = [
         (_identifier(c["identifier"]), c.get("requirements") or [], c["updates"]) for c in call.body["table-changes"]
     ]
-    service.register.commit_all(changes)
+    if not _forgets(service):
+        service.register.commit_all(changes)
     return Answer(204)
 
 
@@ -396,6 +400,12 @@ HANDLERS: dict[str, Callable[[Service, Call], Answer]] = {
 
 def _dropped(service: Service) -> Answer:
     return Answer(200, {}) if service.switches.drop_answers_200 else Answer(204)
+
+
+def _forgets(service: Service) -> bool:
+    with service.lock:
+        service.switches.forgets_commits -= 1
+        return service.switches.forgets_commits >= 0
 
 
 def _identifier(given: Json) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ class Switches:
     unknown_as_400: bool = False
     slow_after_commit: float = 0.0
     idempotency: bool = False
+    forgets_commits: int = 0  # the next commits are confirmed, but not made
     # ---- configuration
     no_endpoints: bool = False
     without: tuple[str, ...] = ()  # operations that are not offered, by the names of `routes.OPERATIONS`

@@ -15,13 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from frazil.expr import Predicate, Term, col
+from frazil.interop.filters.comparisons import MIRRORED, POLARS, compared
 from frazil.interop.filters.polars_text import tree_of
 from frazil.interop.filters.refusal import refused
 
 __all__ = ["predicate"]
 
-_COMPARISONS = {"Eq": "__eq__", "NotEq": "__ne__", "Lt": "__lt__", "LtEq": "__le__", "Gt": "__gt__", "GtEq": "__ge__"}
-_MIRRORED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
 _CLOSED = {"Both": ("__ge__", "__le__"), "Left": ("__ge__", "__lt__"), "Right": ("__gt__", "__le__")}
 _CLOSED["None"] = ("__gt__", "__lt__")
 _PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
@@ -82,36 +81,31 @@ def _binary(op: str, left: Any, right: Any) -> Predicate:
         return _predicate(left) & _predicate(right)
     if op in ("Or", "LogicalOr"):
         return _predicate(left) | _predicate(right)
-    is_literal = _only(left)[0] == "Literal"
-    if is_literal and _only(right)[0] != "Literal":
-        return _binary(_MIRRORED.get(op, op), right, left)
+    method = POLARS.get(op)
+    if _only(left)[0] == "Literal" and _only(right)[0] != "Literal":
+        left, right = right, left
+        method = None if method is None else MIRRORED[method]
     if op in ("EqValidity", "NotEqValidity"):
         if _only(right)[0] != "Literal":
             raise refused("Polars", "eq_missing() of two columns", "Write (a == b) | (a.is_null() & b.is_null())")
         term = _term(left)
         if op == "EqValidity":
-            return term.is_not_null() & _compared("Eq", left, right)
-        return term.is_null() | _compared("NotEq", left, right)
-    if op in _COMPARISONS:
-        return _compared(op, left, right)
+            return term.is_not_null() & _with("__eq__", term, right)
+        return term.is_null() | _with("__ne__", term, right)
+    if method is not None:
+        return _with(method, _term(left), right)
     raise refused("Polars", f"the operator {op}", _ARITHMETIC)
-
-
-def _compared(op: str, left: Any, right: Any) -> Predicate:
-    return _with(_COMPARISONS[op], _term(left), right)
 
 
 def _with(method: str, term: Term, right: Any) -> Predicate:
     kind, content = _only(right)
     if kind != "Literal":
-        compared: Predicate = getattr(term, method)(_term(right))
-        return compared
+        return compared(term, method, _term(right))
     value = _literal(content)
     if "Float64" in content.get("Scalar", {}) and struct.unpack("<f", struct.pack("<f", value))[0] != value:
         # Polars compares 32-bit floats with such a literal as doubles.
         term = term.cast("double")
-    found: Predicate = getattr(term, method)(value)
-    return found
+    return compared(term, method, value)
 
 
 def _is_member(node: Any) -> bool:

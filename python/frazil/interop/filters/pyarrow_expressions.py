@@ -20,19 +20,11 @@ from typing import Any
 import pyarrow as pa
 
 from frazil.expr import Operand, Predicate, Term, col
+from frazil.interop.filters.comparisons import GREATER, MIRRORED, PYARROW, compared
 from frazil.interop.filters.refusal import refused
 
 __all__ = ["predicate"]
 
-_COMPARISONS = {
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__lt__",
-    "less_equal": "__le__",
-    "greater": "__gt__",
-    "greater_equal": "__ge__",
-}
-_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 _ARITHMETIC = {"add_checked": "__add__", "subtract_checked": "__sub__", "multiply_checked": "__mul__"}
 _SPELLINGS = {
     "cast": "Write col('x').cast('int'), which fails where a value does not fit",
@@ -169,20 +161,20 @@ def _predicate(node: _Node) -> Predicate:
         return left & right if name == "and_kleene" else left | right
     if name == "invert":
         return ~_predicate(arguments[0])
-    if name in _COMPARISONS:
-        return _comparison(name, *arguments)
+    if name in PYARROW:
+        return _comparison(PYARROW[name], *arguments)
     test = _TESTS.get(name)
     if test is None:
         raise refused("pyarrow", f"{name}()", _SPELLINGS.get(name, ""))
     return test(node)
 
 
-def _comparison(name: str, left: _Node, right: _Node) -> Predicate:
+def _comparison(method: str, left: _Node, right: _Node) -> Predicate:
     if left.kind == "literal" and right.kind != "literal":
-        return _comparison(_MIRRORED.get(name, name), right, left)
+        return _comparison(MIRRORED[method], right, left)
     term = _term(left)
     if right.kind != "literal":
-        return _of_terms(name, term, _term(right))
+        return _of_terms(method, term, _term(right))
     value = _literal(right.value)
     is_float = isinstance(value, float)
     if is_float and math.isnan(value):
@@ -190,8 +182,8 @@ def _comparison(name: str, left: _Node, right: _Node) -> Predicate:
     if is_float and struct.unpack("<f", struct.pack("<f", _narrow(value)))[0] != value:
         # pyarrow compares 32-bit floats with doubles as doubles.
         term = term.cast("double")
-    compared: Predicate = getattr(term, _COMPARISONS[name])(value)
-    return compared & ~_nan(term) if name.startswith("greater") and _may_be_nan(right.value.type) else compared
+    found = compared(term, method, value)
+    return found & ~_nan(term) if method in GREATER and _may_be_nan(right.value.type) else found
 
 
 def _narrow(value: float) -> float:
@@ -199,11 +191,11 @@ def _narrow(value: float) -> float:
     return value if abs(value) < 3e38 or math.isinf(value) else 0.0
 
 
-def _of_terms(name: str, a: Term, b: Term) -> Predicate:
-    compared: Predicate = getattr(a, _COMPARISONS[name])(b)
-    if name == "not_equal":
-        return compared | (_nan(a) & _nan(b))
-    return compared & ~_nan(a) & ~_nan(b)
+def _of_terms(method: str, a: Term, b: Term) -> Predicate:
+    found = compared(a, method, b)
+    if method == "__ne__":
+        return found | (_nan(a) & _nan(b))
+    return found & ~_nan(a) & ~_nan(b)
 
 
 def _may_be_nan(type_: pa.DataType) -> bool:

@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 from frazil.expr import Predicate, Term, col
+from frazil.interop.filters.comparisons import GREATER, PYICEBERG, compared
 from frazil.interop.filters.refusal import refused
 
 __all__ = ["predicate"]
@@ -29,14 +30,6 @@ _NEGATED = {
     "And": "Or",
 }
 _NEGATED.update({negated: name for name, negated in _NEGATED.items()})
-_COMPARISONS = {
-    "EqualTo": "__eq__",
-    "NotEqualTo": "__ne__",
-    "LessThan": "__lt__",
-    "LessThanOrEqual": "__le__",
-    "GreaterThan": "__gt__",
-    "GreaterThanOrEqual": "__ge__",
-}
 
 
 def predicate(expression: Any, negated: bool = False) -> Predicate:
@@ -76,9 +69,10 @@ def _leaf(name: str, term: Term, expression: Any) -> Predicate:
     if name in ("StartsWith", "NotStartsWith"):
         starts = term.starts_with(value)
         return starts if name == "StartsWith" else ~starts
-    compared: Predicate = getattr(term, _COMPARISONS[name])(value)
+    method = PYICEBERG[name]
     is_number = isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
-    return compared & ~nan if name.startswith("Greater") and is_number else compared
+    found = compared(term, method, value)
+    return found & ~nan if method in GREATER and is_number else found
 
 
 def _value(literal: Any, is_member: bool = False) -> Any:

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 
 from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate, Term
+from frazil.expr import Filter, Term
+from frazil.results import LastCommit
 from frazil.spark.changes.assignments import new_values
 from frazil.spark.changes.clauses import Expression
 from frazil.spark.changes.keyed import key_columns, read_keyed, write_keyed
@@ -28,7 +29,7 @@ __all__ = ["change_by_expression", "needs_spark"]
 
 
 def needs_spark(
-    spark: SparkSession, table: Table, where: str | Predicate | Expression, values: Mapping[str, object], alias: str
+    spark: SparkSession, table: Table, where: Filter | Expression, values: Mapping[str, object], alias: str
 ) -> bool:
     """Whether only Spark understands a condition or a value.
 
@@ -38,7 +39,7 @@ def needs_spark(
     if is_column(where) or any(is_column(value) for value in values.values()):
         return True
     try:
-        table.scan(str(where))
+        table.scan(where)
     except InvalidInputError:
         if not isinstance(where, str):
             raise
@@ -58,12 +59,12 @@ def _is_known_to_spark(rows: DataFrame, where: str) -> bool:
 def change_by_expression(
     spark: SparkSession,
     table: Table,
-    where: str | Predicate | Expression,
+    where: Filter | Expression,
     values: Mapping[str, object] | None,
     alias: str,
     job: Job,
-) -> None:
-    """Updates or deletes the rows for which a condition of Spark's is true, in one commit.
+) -> LastCommit:
+    """Updates or deletes the rows for which a condition of Spark's is true, in one commit. Returns what it did.
 
     Args:
         spark: The session.
@@ -79,8 +80,8 @@ def change_by_expression(
         CommitConflictError: Another commit changed what this one relies on.
     """
     if job.is_done(table):
-        return
-    exact = None if is_column(where) or not _is_filter(table, where) else str(where)
+        return LastCommit()
+    exact = None if is_column(where) else _filter_of(table, where)
     condition = f.lit(True) if exact is not None else as_column(where)  # type: ignore[arg-type]
     fields = {one.name: one for one in table.schema.fields}
     empty = no_rows(spark, spark_schema(table.schema)).alias(alias)
@@ -115,15 +116,15 @@ def change_by_expression(
         write_changes(change, filter)
     else:
         write_keyed(change)
+    return job.done(table)
 
 
-def _is_filter(table: Table, where: object) -> bool:
-    """Whether Frazil understands a condition. It then chooses the rows itself."""
+def _filter_of(table: Table, where: Filter | Expression) -> str | None:
+    """The text of a condition that Frazil understands. It then chooses the rows itself."""
     try:
-        table.scan(str(where))
+        return str(table.scan(where).filter)
     except InvalidInputError:
-        return False
-    return True
+        return None
 
 
 def _value(value: object) -> Expression:

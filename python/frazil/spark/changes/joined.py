@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
+from frazil.results import LastCommit
 from frazil.spark.changes.assignments import Assignments, assignments
 from frazil.spark.changes.clauses import Clause, Clauses, Expression
 from frazil.spark.changes.keyed import key_columns, read_keyed, write_keyed
@@ -69,8 +70,8 @@ class MergeTarget:
     job: Job
 
 
-def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False) -> None:
-    """Does a merge in one commit.
+def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False) -> LastCommit:
+    """Does a merge in one commit. Returns what it did; nothing if the job was done before.
 
     Args:
         what: What is merged.
@@ -83,11 +84,12 @@ def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False)
         CommitConflictError: Another commit changed what this one relies on.
     """
     if what.job.is_done(what.table):
-        return
+        return LastCommit()
     if evolves:
         what = _evolved(what, clauses)
     with persisted(what.df):
         _Merge.of(what, clauses).run()
+    return what.job.done(what.table)
 
 
 def _evolved(what: MergeTarget, clauses: Clauses) -> MergeTarget:

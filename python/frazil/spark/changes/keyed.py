@@ -18,7 +18,6 @@ from frazil.requests.rows import merge_change
 from frazil.spark.changes.merging import Key, keys_of
 from frazil.spark.changes.placed_changes import FILE, MISSING, PlacedChange
 from frazil.spark.columns import quoted
-from frazil.spark.read import read_scan
 from frazil.spark.reading.places import Placed
 from frazil.spark.workers.errors import raised_by_workers
 from frazil.table import Table
@@ -42,7 +41,7 @@ def _primary_key(table: Table) -> list[Key]:
 def read_keyed(spark: SparkSession, table: Table, where: str, columns: Iterable[str], branch: str | None) -> Placed:
     """Rows of a table with their keys. Their places are only there."""
     names = dict.fromkeys([*columns, *(key.path[0] for key in _primary_key(table))])
-    rows = read_scan(spark, table.scan(where, list(names), at=branch))
+    rows = table.scan(where, list(names), at=branch).to_spark(spark)
     return Placed(rows.withColumns({"_file": f.lit(""), "_pos": f.lit(0).cast("long")}))
 
 
@@ -93,7 +92,8 @@ def write_keyed(change: PlacedChange) -> None:
     given = pa.table(data)
     if change.deletes_all:
         given = given.take(pa.array(_firsts(given, list(key_names))))
-    if table.refresh().snapshot != table.snapshot:
+    newest, read = Table(table._core).refresh().snapshot, table.snapshot
+    if (newest and newest.id) != (read and read.id):
         raise CommitConflictError("the table was changed while Spark computed the changes", {"table": table.location})
     table._change_rows(merged, given, change.job.branch, change.job.members())
 

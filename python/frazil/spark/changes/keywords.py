@@ -9,8 +9,9 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from frazil import arguments
 from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate
+from frazil.expr import Filter
 from frazil.spark.changes.clauses import Clause, Clauses, Expression
 from frazil.spark.columns import as_column, as_sql, is_column, quoted
 from frazil.spark.writing.store_assignment import found_name, same_name
@@ -21,7 +22,7 @@ __all__ = ["by_keywords"]
 _QUALIFIED = re.compile(r"(?i)(?<![\w.`'\"])`?[st]`?\s*\.")
 
 _Columns: TypeAlias = "bool | Mapping[str, str | Column]"
-_Filter: TypeAlias = "bool | str | Predicate | Column"
+_Filter: TypeAlias = "bool | Filter | Column"
 
 
 def by_keywords(
@@ -71,13 +72,13 @@ def _is_qualified(text: object, names: list[str]) -> bool:
     return isinstance(text, str) and not {"s", "t"} & {name.lower() for name in names} and bool(_QUALIFIED.search(text))
 
 
-def _condition(given: bool | str | Predicate | Column, names: list[str]) -> Expression | None:
+def _condition(given: _Filter, names: list[str]) -> Expression | None:
     """A condition. A filter of Frazil's is written as Spark's SQL."""
     if isinstance(given, bool):
         return None
     if is_column(given) or _is_qualified(given, names):
         return given  # type: ignore[return-value]
-    return as_sql(str(given))
+    return as_sql(arguments.filter_text(given))
 
 
 def _values(given: bool | Mapping[str, Expression], df: DataFrame, table: Table) -> dict[str, Expression]:

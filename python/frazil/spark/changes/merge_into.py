@@ -9,6 +9,7 @@ from pyspark.sql import Column
 
 from frazil import arguments
 from frazil.exceptions import InvalidInputError
+from frazil.results import LastCommit
 from frazil.spark.changes.clauses import Clause, Clauses, Expression, Kind
 from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
 from frazil.spark.columns import is_column
@@ -68,8 +69,8 @@ class MergeInto:
         """
         return replace(self, _evolves=True)
 
-    def merge(self) -> None:
-        """Does the merge, in one commit.
+    def merge(self) -> LastCommit:
+        """Does the merge, in one commit. Returns what it did.
 
         Raises:
             InvalidInputError: Columns, expressions or clauses do not fit. Also if a row of the table matches several
@@ -79,7 +80,7 @@ class MergeInto:
         """
         clauses = Clauses(self._clauses)
         clauses.check()
-        merge_by_clauses(self._what, clauses, self._evolves)
+        return merge_by_clauses(self._what, clauses, self._evolves)
 
     def _with(self, kind: Kind, condition: Expression | None, action: str, values: object = None) -> MergeInto:
         clause = Clause(kind, condition, action, None if values is None else _values(values))  # type: ignore[arg-type]

@@ -222,14 +222,22 @@ def all_keys(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
 
 @contextmanager
 def persisted(rows: DataFrame) -> Iterator[None]:
-    """Keeps rows that are computed several times, so that they are the same each time. Not every Spark can do so."""
+    """Keeps rows that are computed several times, so that they are the same each time. Not every Spark can do so.
+
+    Rows that the user keeps already stay kept afterwards.
+    """
+    ours = False
     with suppress(PySparkException):
-        rows.persist()
+        level = rows.storageLevel
+        ours = not (level.useMemory or level.useDisk)
+        if ours:
+            rows.persist()
     try:
         yield
     finally:
-        with suppress(PySparkException):
-            rows.unpersist()
+        if ours:
+            with suppress(PySparkException):
+                rows.unpersist()
 
 
 def collect_facts(source: Source) -> Facts:

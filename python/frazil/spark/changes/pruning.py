@@ -57,7 +57,7 @@ def pushed(
         nothing = reader.schema(spark_schema(table.schema)).parquet(place)
         nothing = nothing.withColumns({"_file": f.lit(""), "_pos": f.lit(0).cast("long")})
         try:
-            text = plan(nothing)._explain_string(mode="formatted")
+            text = spark.sql("EXPLAIN FORMATTED SELECT * FROM {plan}", plan=plan(nothing)).collect()[0][0]
         except PySparkException:
             return None  # the plan itself will raise its mistakes
     given = list(expressions)

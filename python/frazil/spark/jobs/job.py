@@ -15,6 +15,7 @@ from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.capabilities import supports
 from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.results import LastCommit, commit_with
 from frazil.table import Snapshot, Table
 
 __all__ = ["Job", "attempt_number", "give_up", "history", "unless_committed"]
@@ -42,6 +43,10 @@ class Job:
     def members(self) -> dict[str, str]:
         """Properties for the snapshot's summary."""
         return {**self.properties, **_ENGINE, JOB_ID: self.id}
+
+    def done(self, table: Table) -> LastCommit:
+        """What the job's commit did."""
+        return commit_with(Table(table._core).refresh()._core, JOB_ID, self.id)
 
     def is_done(self, table: Table) -> bool:
         """Whether the branch has the job's snapshot, at this version of the table."""

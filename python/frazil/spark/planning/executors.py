@@ -20,7 +20,7 @@ from frazil.arguments import At
 from frazil.capabilities import scan_supports
 from frazil.engines import Planning
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
 from frazil.spark.catalogs import table_of
 from frazil.spark.lanes.arrow import ReadTasks, no_rows, scattered, with_unknown_size
@@ -86,8 +86,8 @@ _SPLIT_ARROW = pa.schema([pa.field("split", pa.binary())])
 def plan(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
-    filter: str | Predicate | None = None,
-    select: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    select: Columns | None = None,
     at: At | None = None,
 ) -> DataFrame:
     """A scan's tasks as a Spark DataFrame. Executors plan them whenever Spark runs the DataFrame.

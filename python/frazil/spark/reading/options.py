@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, NotFoundError
-from frazil.expr import Predicate
+from frazil.expr import Columns, Filter
 from frazil.scan import Scan
 from frazil.spark import wire
 from frazil.table import Table
@@ -28,8 +28,8 @@ KNOWN = ("columns", "filter", *VERSIONS, *CHANGES, *PACKING, *_SCAN)
 def scan_of(
     table: Table,
     options: Mapping[str, object],
-    filter: str | Predicate | None = None,
-    select: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    select: Columns | None = None,
     at: At | None = None,
 ) -> Scan:
     """The scan that options describe. The names may have any case, because Spark's have.

@@ -102,7 +102,7 @@ class KnownCatalog:
 
 @lru_cache(maxsize=32)
 def _opened(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
-    return catalog(name, **dict(properties))  # type: ignore[arg-type]
+    return catalog(name, **dict(properties))
 
 
 def known_catalogs(

@@ -122,6 +122,10 @@ class _Reader(DataSourceStreamReader):
         if self._from_ms is not None and self._from_ms > time.time() * 1000:
             raise InvalidInputError(f"option '{FROM}' is in the future", hint="Start the query later")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What executors get. They read splits, so they don't open the table."""
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}
+
     def initialOffset(self) -> dict[str, str]:
         """The offset before everything, or before the first snapshot after a time."""
         line = self._commits.line(self._table.refresh())

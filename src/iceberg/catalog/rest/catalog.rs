@@ -37,11 +37,23 @@ impl RestCatalog {
         let session = RestSession::new(name, properties, headers).with("catalog", name)?;
         Ok(RestCatalog { session: Arc::new(session) })
     }
+
+    /// The catalog of tables that another process has sent.
+    ///
+    /// # Errors
+    /// As [`RestSession::of_handles`].
+    pub(crate) fn of_handles(name: &str, properties: &BTreeMap<String, String>) -> Result<RestCatalog> {
+        Ok(RestCatalog { session: RestSession::of_handles(name, properties).with("catalog", name)? })
+    }
 }
 
 impl TableCatalog for RestCatalog {
     fn prepare(&self) -> Result<()> {
         self.session.server().map(drop)
+    }
+
+    fn told_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
+        Ok(Some(&self.session.server()?.properties))
     }
 
     fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::answers::DescribedTable;
 use super::credentials::table_options;
-use super::effects::{Seen, has_effects, seen};
+use super::effects::{Seen, has_effects, seen, shows_snapshots};
 use super::endpoints::Endpoint;
 use super::errors::ServerError;
 use super::names::RouteTarget;
@@ -156,7 +156,10 @@ impl RestPointer {
         let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
         Ok(match server.change("commit to the table", endpoint, &request) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
-                Ok(table) => Sent::Committed(Box::new(self.keep_version(&table))),
+                Ok(table) if shows_snapshots(&table.metadata, commit) => {
+                    Sent::Committed(Box::new(self.keep_version(&table)))
+                }
+                Ok(_) => Sent::Open(Box::new(ChangeVerdict::Unknown(without_snapshots()))),
                 // The server says that it succeeded, but not with which result.
                 Err(e) => Sent::Open(Box::new(ChangeVerdict::Unknown(e))),
             },
@@ -193,6 +196,11 @@ fn is_about_snapshots(said: &ServerError, commit: &MetadataCommit) -> bool {
     let message = said.message.to_ascii_lowercase();
     let counts = ["one snapshot", "single snapshot", "multiple snapshots", "more than one snapshot", "1 snapshot"];
     commit.added_snapshots().count() > 1 && counts.iter().any(|text| message.contains(text))
+}
+
+/// The error for a success that the server's own answer contradicts.
+pub(super) fn without_snapshots() -> Error {
+    Error::store("the catalog's server confirmed the commit, but the version that it returned lacks the new snapshot")
 }
 
 fn one_snapshot(commit: &MetadataCommit) -> Error {
@@ -333,7 +341,7 @@ pub(super) fn unsettled(
 
 /// What the newest versions tell about a commit without a clear answer. `asked` tells that the server wants another
 /// attempt.
-fn judged(found: Result<Vec<Seen>>, e: Error, asked: bool) -> Error {
+pub(super) fn judged(found: Result<Vec<Seen>>, e: Error, asked: bool) -> Error {
     let found = match found {
         Ok(found) => found,
         Err(why) => return undecided(e.with("looked", why.message())),

@@ -16,6 +16,19 @@ pub(in crate::iceberg::catalog) fn has_snapshot(newest: &TableMetadata, id: i64)
     newest.snapshot_by_id(id).is_some() || newest.current_snapshot().is_some_and(|s| s.parent_id == Some(id))
 }
 
+/// Whether a version that a server returned for a commit shows the commit's new snapshots. Of several that follow each
+/// other, some servers show the last one only.
+pub(super) fn shows_snapshots(returned: &TableMetadata, commit: &MetadataCommit) -> bool {
+    let next = &commit.next;
+    let is_last = |id: i64| {
+        commit.added_snapshots().all(|other| next.snapshot_by_id(other).is_none_or(|s| s.parent_id != Some(id)))
+    };
+    let mut expected = commit.added_snapshots().filter(|id| next.snapshot_by_id(*id).is_some() && is_last(*id));
+    expected.all(|id| {
+        returned.snapshot_by_id(id).is_some() || returned.refs.values().any(|reference| reference.snapshot_id == id)
+    })
+}
+
 fn has_effect(newest: &TableMetadata, commit: &MetadataCommit, added: &[i64], update: &MetadataUpdate) -> bool {
     use MetadataUpdate as U;
     let next = &commit.next;

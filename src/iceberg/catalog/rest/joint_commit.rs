@@ -1,12 +1,12 @@
 //! Commits to several tables in one request.
 //!
-//! The server answers a success without the new versions, so they are loaded.
+//! The server answers a success without the new versions, so they are loaded. They must show the new snapshots.
 
 use serde_json::json;
 
 use super::catalog::RestCatalog;
-use super::commit::{body_of, check_sendable, undecided, unsettled};
-use super::effects::seen;
+use super::commit::{body_of, check_sendable, judged, undecided, unsettled, without_snapshots};
+use super::effects::{Seen, seen, shows_snapshots};
 use super::endpoints::Endpoint;
 use super::names::RouteTarget;
 use super::verdict::ChangeVerdict;
@@ -32,14 +32,13 @@ impl JointPublisher for RestCatalog {
             Err(e) => return Publication::Refused(e),
         };
         let sent: Vec<&MetadataCommit> = commits.iter().map(|commit| commit.commit).collect();
-        let looked = || {
-            let found = newest(commits)?;
-            let pairs = commits.iter().zip(found);
-            Ok(pairs.map(|(c, newest)| seen(&newest.metadata, &c.base.metadata, c.commit)).collect())
-        };
+        let looked = || Ok(seen_in(commits, &newest(commits)?));
         match unsettled(&self.session, verdict, &sent, looked) {
             Publication::Committed(()) => match newest(commits) {
-                Ok(versions) => Publication::Committed(versions),
+                Ok(versions) if is_confirmed(commits, &versions) => Publication::Committed(versions),
+                Ok(versions) => {
+                    Publication::Unknown(judged(Ok(seen_in(commits, &versions)), without_snapshots(), false))
+                }
                 // The caller looks again.
                 Err(e) => Publication::Unknown(undecided(e)),
             },
@@ -65,4 +64,18 @@ impl RestCatalog {
 /// The newest version of each table.
 fn newest(commits: &[TableCommit<'_>]) -> Result<Vec<TableVersion>> {
     commits.iter().map(|commit| commit.versions.load().with("table", commit.ident)).collect()
+}
+
+/// What the newest version of each table tells about its commit.
+fn seen_in(commits: &[TableCommit<'_>], newest: &[TableVersion]) -> Vec<Seen> {
+    let pairs = commits.iter().zip(newest);
+    pairs.map(|(c, newest)| seen(&newest.metadata, &c.base.metadata, c.commit)).collect()
+}
+
+/// Whether the newest versions have the snapshots of commits that the server confirmed. It may hide older ones.
+fn is_confirmed(commits: &[TableCommit<'_>], newest: &[TableVersion]) -> bool {
+    let mut all = commits.iter().zip(newest).zip(seen_in(commits, newest));
+    all.all(|((c, newest), seen)| {
+        matches!(seen, Seen::Made | Seen::Hidden) || shows_snapshots(&newest.metadata, c.commit)
+    })
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use serde_json::json;
+
 use super::answers::{DescribedTable, looks_like_html};
 use super::errors::ServerError;
 use super::planning::mode::{PlanningMode, time_limit};
@@ -35,6 +37,13 @@ pub(super) struct RestSession {
 
 /// The most tables whose newest version is remembered.
 const MOST_REMEMBERED: usize = 100;
+
+/// The sessions of tables that other processes have sent, by the names and properties of their catalogs. The keys have
+/// secrets. They must never be shown.
+static OF_HANDLES: Mutex<BTreeMap<String, SharedSession>> = Mutex::new(BTreeMap::new());
+
+/// From this number on, sessions that no table uses are dropped.
+const MOST_OF_HANDLES: usize = 100;
 
 impl std::fmt::Debug for RestSession {
     /// Leaves out the properties, because they hold secrets.
@@ -82,6 +91,26 @@ impl RestSession {
         let (name, given) = (name.to_owned(), given.clone());
         let id = uuid::Uuid::new_v4().to_string();
         Ok(RestSession { id, name, given, headers, trusted, uri, server: OnceLock::new(), loaded: Mutex::default() })
+    }
+
+    /// The session for tables that another process has sent. All of them with the same properties share it. Each task
+    /// opens its table again, and need not ask the server for its configuration and for a token.
+    ///
+    /// # Errors
+    /// As [`RestSession::new`].
+    pub(super) fn of_handles(name: &str, given: &BTreeMap<String, String>) -> Result<SharedSession> {
+        let key = json!([name, given]).to_string();
+        let known = lock_in_any_process(&OF_HANDLES).and_then(|all| all.get(&key).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // It may need the user's code, so the lock is free meanwhile.
+        let made = Arc::new(RestSession::new(name, given, None)?);
+        let Some(mut all) = lock_in_any_process(&OF_HANDLES) else { return Ok(made) };
+        if all.len() >= MOST_OF_HANDLES {
+            all.retain(|_, session| Arc::strong_count(session) > 1);
+        }
+        Ok(all.entry(key).or_insert(made).clone())
     }
 
     /// Whether another process can open the catalog by its name and properties.
@@ -226,3 +255,30 @@ fn refused(client: &HttpClient, warehouse: Option<&str>, answer: &HttpAnswer) ->
 
 /// A session that several tables share.
 pub(super) type SharedSession = Arc<RestSession>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_handle(name: &str, token: &str) -> SharedSession {
+        let given = [("type", "rest"), ("uri", "http://127.0.0.1:1"), ("token", token)];
+        RestSession::of_handles(name, &given.map(|(k, v)| (k.to_owned(), v.to_owned())).into()).unwrap()
+    }
+
+    #[test]
+    fn tables_of_the_same_login_share_a_session() {
+        let first = of_handle("shared", "one");
+        assert_eq!(first.id, of_handle("shared", "one").id);
+        assert!([of_handle("shared", "two"), of_handle("other", "one")].iter().all(|other| other.id != first.id));
+    }
+
+    #[test]
+    fn unused_sessions_are_dropped() {
+        let used = of_handle("used", "one");
+        for number in 0..300 {
+            of_handle("unused", &number.to_string());
+        }
+        assert!(lock_in_any_process(&OF_HANDLES).unwrap().len() <= MOST_OF_HANDLES + 2);
+        assert_eq!(used.id, of_handle("used", "one").id);
+    }
+}
