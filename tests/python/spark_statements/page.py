@@ -15,7 +15,7 @@ from spark_statements.case import Case
 from spark_statements.ddl import DDL_CASES
 from spark_statements.keyed_definitions import ALTER_CASES, SQL_DDL_CASES
 from spark_statements.keyed_procedures import SYS_CASES
-from spark_statements.keyed_rows import AUXILIARY_CASES, DEFAULT_CASES, SQL_QUERY_CASES, SQL_WRITE_CASES
+from spark_statements.keyed_rows import AUXILIARY_CASES, DEFAULT_CASES, FUNCTION_CASES, SQL_QUERY_CASES, SQL_WRITE_CASES
 from spark_statements.procedures import PROCEDURE_CASES
 from spark_statements.rows import QUERY_CASES, WRITE_CASES
 
@@ -30,6 +30,7 @@ CASES: list[Case] = [
     *SQL_QUERY_CASES,
     *AUXILIARY_CASES,
     *DEFAULT_CASES,
+    *FUNCTION_CASES,
     *SYS_CASES,
 ]
 
