@@ -179,6 +179,7 @@ DEFAULT_CASES = [
         f"CREATE TABLE {T} (a INT, b INT DEFAULT 2)",
     ),
 ]
+BYTES = "the bytes of the column"
 FUNCTION_CASES = [
     key_no(FUNCTIONS, statement, "can't be used in SQL", remedy, *SIMPLE)
     for statement, remedy in [

@@ -42,6 +42,9 @@ def page_of_statements() -> str:
         "These statements are those of the Spark documentation of Iceberg and Paimon. `fz.spark.sql` does them,",
         "or says what to do instead. Each line is tested. [SQL](pyspark.md#sql) explains how to call it.",
         "",
+        "Views of REST catalogs are created, replaced, renamed, queried, described, listed and dropped by SQL, too. Only",
+        "`ALTER VIEW … UNSET TBLPROPERTIES` is refused. Other catalogs have no views: use temporary ones.",
+        "",
         "| documentation | page | work | refused, with a remedy |",
         "|---|---|---|---|",
     ]
