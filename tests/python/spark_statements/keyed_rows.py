@@ -7,6 +7,7 @@ from spark_statements.keyed_definitions import (
     APPEND,
     AUXILIARY,
     DEFAULTS,
+    FUNCTIONS,
     KEYED,
     KEYED_ROWS,
     MANY,
@@ -177,4 +178,17 @@ DEFAULT_CASES = [
         lambda a: a.table.schema.names == ["a", "b"],
         f"CREATE TABLE {T} (a INT, b INT DEFAULT 2)",
     ),
+]
+BYTES = "the bytes of the column"
+FUNCTION_CASES = [
+    key_no(FUNCTIONS, statement, "can't be used in SQL", remedy, *SIMPLE)
+    for statement, remedy in [
+        (f"SELECT * FROM {T} WHERE pt = sys.max_pt('lake.db.t')", "SELECT max(pt)"),
+        (f"INSERT INTO {T} SELECT 1, sys.path_to_descriptor('file:///path/to/blob_file')", "the bytes of the file"),
+        (f"SELECT sys.descriptor_to_string(pt) FROM {T}", "the bytes of the column"),
+        (
+            f"SELECT sys.descriptor_to_presigned_url('db.t', pt, INTERVAL '5' MINUTE) FROM {T}",
+            "the bytes of the column",
+        ),
+    ]
 ]
