@@ -20,6 +20,7 @@ from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
 from frazil.spark.types import sent_schema
+from frazil.spark.workers.errors import raised_by_casts
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
 from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, write_job_folder, write_lane
@@ -196,10 +197,11 @@ def _write(
         rows = by_partition(df, opened)
     else:
         rows = distributed(df, opened, distribution)
-    if lane.engine == "native":
-        commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
-    else:
-        _write_by_tasks(rows, opened, job)
+    with raised_by_casts():
+        if lane.engine == "native":
+            commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
+        else:
+            _write_by_tasks(rows, opened, job)
     return job.done(opened)
 
 

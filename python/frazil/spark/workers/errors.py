@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from frazil.exceptions import BY_KIND, FrazilError, InvalidInputError
 
-__all__ = ["of_workers", "raised_by_workers"]
+__all__ = ["of_workers", "raised_by_casts", "raised_by_workers"]
 
 _BY_NAME = {cls.__name__: cls for cls in BY_KIND.values()}
 # The last line of a traceback. Text of Spark and of the JVM follows on other lines.
@@ -27,6 +27,18 @@ def of_workers(text: str) -> FrazilError | None:
         return InvalidInputError(by_spark[1])
     found = [match for match in _RAISED.finditer(text) if match[1] in _BY_NAME]
     return _BY_NAME[found[-1][1]](found[-1][2].strip()) if found else None
+
+
+@contextmanager
+def raised_by_casts() -> Iterator[None]:
+    """Raises Frazil's own error instead of Spark's error about a value that does not fit into a column."""
+    try:
+        yield
+    except PySparkException as error:
+        found = _RAISED_BY_SPARK.search(str(error))
+        if found is None:
+            raise
+        raise InvalidInputError(found[1]) from error
 
 
 @contextmanager
