@@ -488,7 +488,7 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "by_id": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
         "by_ids": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
         "retain_last": (_JAVA, "table.maintain.expire_snapshots(retain_last=…)"),
-        "commit": (_P, "part of each call"),
+        "commit": (_P, "not needed: each call commits"),
     },
     "UpdateSchema": {
         "make_column_required": (_P, "require_column(name)"),
