@@ -217,7 +217,7 @@ def test_a_number_of_pyiceberg_gets_the_column_s_type(table: fz.Table) -> None:
         (pc.if_else(B, INT, 3) > 1, "if_else", "frazil.col"),
         (pc.field(0) > 1, "FieldPath", "names"),
         (pc.starts_with(S, "a", ignore_case=True), "without regard to case", "ilike"),
-        (C("i") + 1 > 2, "BinaryExpr", "64 bits"),
+        (C("i") + 1 > 2, "the operator Plus", "64 bits"),
         (C("i").cast(pl.Int64) > 2, "Cast", "frazil.col"),
         (C("s").str.contains("a.b"), "regular expression", "literal=True"),
         (C("x") == NAN, "literal", "frazil.col"),
