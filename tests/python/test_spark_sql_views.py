@@ -24,7 +24,10 @@ def sql(catalog: fz.Catalog, spark: Any) -> Callable[[str], list[Any]]:
 
 
 def test_views_come_and_go(sql: Callable[[str], list[Any]], catalog: fz.Catalog) -> None:
+    sql("USE prod.db")
     sql("CREATE VIEW prod.db.v AS SELECT * FROM t")
+    sql("USE spark_catalog")
+    assert catalog.load_view("db.v").sql() == "SELECT * FROM `prod`.`db`.`t` AS `t`"
     assert sorted(sql("SELECT id FROM prod.db.v WHERE zip = 'b'")) == [(2,)]
     sql("CREATE VIEW IF NOT EXISTS prod.db.v AS SELECT 1 AS one")
     assert catalog.load_view("db.v").schema.names == ["id", "zip"]

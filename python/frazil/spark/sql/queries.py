@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
+from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of, named_frames, run_query
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.references import Function, Reference, references_of, replaced
@@ -16,7 +17,7 @@ from frazil.spark.sql.session import BY_LOCATION, Session
 from frazil.spark.sql.sources import Source, function_source, source_of
 from frazil.spark.sql.transforms import with_transforms
 
-__all__ = ["Bound", "bind", "run", "spliced"]
+__all__ = ["Bound", "bind", "qualified", "run", "spliced"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,16 @@ def _names_catalog(session: Session, query: str) -> bool:
         or token.text.lower().startswith("paimon_incremental")
         for token in tokens_of(query)
     )
+
+
+def qualified(session: Session, query: str) -> str:
+    """The query with the whole names of its tables, as a view must keep it."""
+    names: list[tuple[Reference | Function, str]] = []
+    for one in references_of(query):
+        place = session.place(one.name) if isinstance(one, Reference) and one.version is None else None
+        if place is not None and place.known is not None:
+            names.append((one, ".".join(map(quoted, (place.known.name, *place.parts)))))
+    return replaced(query, names, str)
 
 
 def run(session: Session, query: str) -> DataFrame:

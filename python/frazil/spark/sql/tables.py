@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,7 +16,7 @@ from frazil.spark.columns import quoted
 from frazil.spark.sql.alter import set_defaults
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import shown
-from frazil.spark.sql.queries import run, spliced
+from frazil.spark.sql.queries import qualified, run, spliced
 from frazil.spark.sql.session import Place, Session, renamed
 from frazil.spark.sql.terms import partition_term, shown_term
 from frazil.spark.sql.types import struct_of
@@ -265,7 +266,7 @@ def create_view(session: Session, node: nodes.CreateView, statement: str) -> Dat
     if exists and node.if_not_exists:
         return session.nothing()
     rows = run(session, node.query)
-    schema, query = _view_columns(node, rows)
+    schema, query = _view_columns(replace(node, query=qualified(session, node.query)), rows)
     properties = dict(node.properties)
     if node.comment is not None:
         properties["comment"] = node.comment
@@ -328,6 +329,6 @@ def alter_view(session: Session, node: nodes.AlterView, statement: str) -> DataF
         raise UnsupportedError("properties of views can't be removed", hint="DROP VIEW and CREATE VIEW")
     query, schema = view.sql("spark"), view.schema
     if node.query is not None:
-        query, schema = node.query, Schema(run(session, node.query).schema)
+        query, schema = qualified(session, node.query), Schema(run(session, node.query).schema)
     place.catalog.replace_view(place.identifier, query, schema, "spark", properties)
     return session.nothing()
