@@ -363,8 +363,9 @@ class Catalog:
             if rows is not None:
                 return self._filled(identifier, new, rows)
             return Table(self._core.create_table(identifier, new), identifier)
-        except AlreadyExistsError:
+        except AlreadyExistsError as error:
             if not if_not_exists:
+                error.hint = error.hint or "Give if_not_exists=True to get it as it is"
                 raise
         return self.load_table(identifier)
 
@@ -819,8 +820,9 @@ def write_table(
     rows = arguments.rows(data)
     try:
         return catalog.create_table(name, data=rows, **created)
-    except AlreadyExistsError:
+    except AlreadyExistsError as error:
         if mode == "error":
+            error.hint = "Give mode='append', 'overwrite' or 'ignore'"
             raise
     table = catalog.load_table(name)
     if mode == "ignore":
@@ -982,6 +984,7 @@ def _accepted(kind: type[FrazilError], accepted: bool) -> Iterator[None]:
     """A block in which an error may be accepted."""
     try:
         yield
-    except kind:
+    except kind as error:
         if not accepted:
+            error.hint = error.hint or "Give if_exists=True to accept this"
             raise

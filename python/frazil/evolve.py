@@ -277,6 +277,7 @@ class UpdatePartitionSpec(_Update):
         return self._do(SpecOperation.Rename(name, new_name))
 
 
+@answers()
 @checked
 class UpdateSortOrder(_Update):
     """A new sort order, with the most significant field first. Without fields, new files are not sorted."""

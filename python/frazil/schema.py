@@ -10,7 +10,6 @@ from frazil.arguments.checked import checked
 from frazil.display import tables
 from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
-from frazil.interop.spark_schemas import from_spark, is_spark_schema
 from frazil.names import answers
 
 if TYPE_CHECKING:
@@ -169,7 +168,10 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
-    if is_spark_schema(source):
+    if type(source).__name__ == "StructType" and type(source).__module__ == "pyspark.sql.types":
+        # What is in `interop` loads pyarrow.
+        from frazil.interop.spark_schemas import from_spark
+
         return from_spark(source)
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
         package = type(source).__module__.partition(".")[0]

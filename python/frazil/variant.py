@@ -38,7 +38,8 @@ def from_python(values: Iterable[Any]) -> pa.StructArray:
         values: The values: a list, or a pyarrow array of anything that has such Python values.
 
     Returns:
-        A pyarrow array of structs of `metadata` and `value`, as an append to a column of type `variant` takes it.
+        A pyarrow array of structs of `metadata` and `value`, as an append to a column of type `variant` takes it. A new
+        table that is made of such rows has a struct instead: add the column by `update_schema` first.
 
     Raises:
         InvalidInputError: A value has no type of variants, a number has more than 38 digits, or a value nests deeper

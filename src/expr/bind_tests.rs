@@ -175,8 +175,8 @@ fn text_becomes_the_columns_type() {
         "i like '1%'",
         "starts_with(fx, 'q')",
         "bucket(4, f) = 1",
-        "hour(d) = 1",
-        "day(s) = 1",
+        "hour(d) = 40",
+        "day(s) = 40",
         "year(st) = 1",
     ] {
         refused(wrong);

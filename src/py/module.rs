@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The compiled half of Frazil; `frazil` wraps it. Its classes guard their state themselves. So a Python without a global
+/// The compiled half of Frazil; `frazil` wraps it. Its classes guard their state. So a Python without a global
 /// lock stays without it.
 #[pymodule(gil_used = false)]
 mod _core {

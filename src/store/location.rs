@@ -44,8 +44,8 @@ fn has_drive(path: &str) -> bool {
         && matches!(bytes.get(2), None | Some(b'/' | b'\\'))
 }
 
-/// The one spelling of a local path on Windows: slashes, a large letter for the drive, and no slash before it. `None` for
-/// a path that has this spelling. A folder of another machine keeps its two slashes: `//server/share/a`.
+/// The one spelling of a local path on Windows: slashes, a large letter for the drive, and no slash before it. `None`
+/// for a path that has this spelling. A folder of another machine keeps its two slashes: `//server/share/a`.
 fn windows_spelling(path: &str) -> Option<String> {
     let slashes = path.replace('\\', "/");
     let plain = match slashes.strip_prefix("//?/") {
@@ -125,8 +125,8 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// One spelling for each place. Local paths lose their `file:` scheme, and on Windows get slashes. Object stores get one
-/// scheme of those they share (`s3` for `s3a` and `s3n`). Double and trailing slashes at the ends are removed.
+/// One spelling for each place. Local paths lose their `file:` scheme, and on Windows get slashes. Object stores get
+/// one scheme of those they share (`s3` for `s3a` and `s3n`). Double and trailing slashes at the ends are removed.
 pub fn normalise(location: &str) -> String {
     normalised(location).into_owned()
 }

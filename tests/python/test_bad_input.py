@@ -317,18 +317,65 @@ def test_many_slices_of_one_batch(tmp_path: pathlib.Path) -> None:
         assert t.refresh().scan().to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
 
 
-def damaged_texts(damage: str) -> pa.Array:
-    """A hundred texts; of the one at 50 only the damage is to be seen, and its neighbours are as they should."""
-    texts = [f"ä{i:02}".encode() for i in range(100)]
+def damaged_texts(damage: str, at: int = 50, count: int = 100) -> pa.Array:
+    """Texts; of one of them only the damage is to be seen, and its neighbours are as they should."""
+    texts = [f"ä{i % 100:02}".encode() for i in range(count)]
     if damage == "not UTF-8":
-        texts[50] = b"\xff" * 4
-    offsets = [4 * i for i in range(101)]
+        texts[at] = b"\xff" * 4
+    offsets = [4 * i for i in range(count + 1)]
     if damage == "half a character":
-        offsets[50] += 1
+        offsets[at] += 1
     if damage == "offsets descend":
-        offsets[50], offsets[51] = offsets[51], offsets[50]
-    buffers = [None, pa.py_buffer(struct.pack("<101i", *offsets)), pa.py_buffer(b"".join(texts))]
-    return pa.Array.from_buffers(pa.string(), 100, buffers)
+        offsets[at], offsets[at + 1] = offsets[at + 1], offsets[at]
+    buffers = [None, pa.py_buffer(struct.pack(f"<{count + 1}i", *offsets)), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), count, buffers)
+
+
+@pytest.mark.parametrize("at", [65_534, 65_535, 65_536, 65_537, 131_071, 139_999])
+@pytest.mark.parametrize("damage", ["not UTF-8", "half a character", "offsets descend"])
+def test_damage_is_found_in_every_step_of_a_large_chunk(damage: str, at: int) -> None:
+    """The rows of one chunk are checked some 65,536 at once."""
+    texts = damaged_texts(damage, at, 140_000)
+    lists = pa.ListArray.from_arrays(pa.array(range(140_001), pa.int32()), texts)
+    catalog = fz.catalog(type="memory")
+    catalog.create_namespace("db")
+    for number, array in enumerate([texts, lists, pa.StructArray.from_arrays([texts], ["t"])]):
+        t = catalog.create_table(f"db.t{number}", pa.schema([("name", array.type)]))
+        with pytest.raises(fz.InvalidInputError, match=r"damaged .*name"):
+            t.append(pa.table({"name": array}))
+        assert t.refresh().snapshot is None
+
+
+def test_a_large_chunk_is_taken_as_it_is() -> None:
+    """Its rows are checked in steps, and its columns stay whole. An offset moves the ends of the steps."""
+    count = 140_000
+    texts = pa.array([None if i % 7 == 0 else f"é{i}" for i in range(count)])
+    ends = pa.array(range(1, count // 4 + 1), pa.int32())
+    columns = {
+        "text": texts,
+        "large": texts.cast(pa.large_string()),
+        "view": texts.cast(pa.string_view()),
+        "list": pa.ListArray.from_arrays(pa.array([0, *(i for i in range(1, count)), count], pa.int32()), texts),
+        "pairs": pa.FixedSizeListArray.from_arrays(pa.array(range(2 * count)), 2),
+        "struct": pa.StructArray.from_arrays([texts, pa.array(range(count))], ["t", "n"]),
+        "words": pa.array([f"w{i % 11}" for i in range(count)]).dictionary_encode(),
+        "runs": pa.RunEndEncodedArray.from_arrays(pa.compute.multiply(ends, 4), texts[: count // 4]),
+        "views": pa.ListViewArray.from_arrays(
+            pa.array(range(count - 1, -1, -1), pa.int32()), pa.array([1] * count, pa.int32()), texts
+        ),
+    }
+    rows = pa.table({"id": range(count), **columns})
+    kinds = {"large": pa.string(), "view": pa.string(), "pairs": pa.list_(pa.int64()), "words": pa.string()}
+    kinds |= {"runs": pa.string(), "views": pa.list_(pa.string())}
+    schema = pa.schema([(field.name, kinds.get(field.name, field.type)) for field in rows.schema])
+    catalog = fz.catalog(type="memory")
+    catalog.create_namespace("db")
+    for name, given in {"whole": rows, "slice": rows.slice(3, count - 10)}.items():
+        t = catalog.create_table(f"db.{name}", schema).append(given.combine_chunks())
+        found = t.scan().to_arrow().sort_by("id")
+        assert found.num_rows == given.num_rows
+        for column in given.column_names:
+            assert found[column].to_pylist() == given[column].to_pylist(), column
 
 
 @pytest.mark.parametrize("inside", ["text", "list", "struct", "fixed-size list"])

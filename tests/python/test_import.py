@@ -46,7 +46,7 @@ OPENED = {
     *("requests.rows", "requests.unfinished", "row_changes", "scan", "schema", "table"),
     "arguments.configuration",
 }
-OF_CATALOGS = {"capabilities", "catalog", "foreign.pyiceberg_catalogs", "names.properties"}
+OF_CATALOGS = {"capabilities", "catalog", "foreign.pyiceberg_catalogs", "names.properties", "requests.new_table"}
 
 # Modules of Python that take long to load, and libraries that need not be installed.
 HEAVY = {

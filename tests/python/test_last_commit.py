@@ -125,6 +125,28 @@ def test_paimon(tmp_path: pathlib.Path) -> None:
     table = catalog.create_table("db.t", SCHEMA, format="paimon")
     assert numbers(table.append(rows(1, 2, 3))) == (3, 0, 0)
     assert numbers(table.delete("id = 1"))[1] == 1
+    # Rows 2 and 3 are there.
+    assert numbers(table.overwrite(rows(7, 8, 9), where="id > 2")) == (3, 1, 0)
+    assert str(table.last_commit) == "overwrite: rows 3 added, 1 deleted; files unknown"
+    assert numbers(table.overwrite(rows(1))) == (1, 4, 0)
+    assert numbers(table.overwrite_partitions(rows(2, 3, 4))) == (3, 1, 0)
+    assert numbers(table.overwrite(rows())) == (0, 3, 0)
+    assert table.scan().count() == 0
+
+
+def test_paimon_does_not_guess(tmp_path: pathlib.Path) -> None:
+    catalog = fz.catalog(warehouse=tmp_path)
+    catalog.create_namespace("db")
+    keyed = catalog.create_table("db.keyed", SCHEMA, format="paimon", identifier_fields="id", data=rows(1, 2))
+    # Files of the new rows may have a key twice.
+    assert numbers(keyed.overwrite(rows(7, 8, 9))) == (None, None, None)
+    assert str(keyed.last_commit) == "overwrite: rows unknown; files unknown"
+    options = {"deletion-vectors.enabled": "true"}
+    hidden = catalog.create_table("db.hidden", SCHEMA, format="paimon", properties=options, data=rows(1, 2, 3))
+    hidden.delete("id = 1")
+    # The files still have the row that is deleted.
+    assert numbers(hidden.overwrite(rows(7, 8, 9))) == (3, None, 0)
+    assert str(hidden.last_commit) == "overwrite: rows 3 added, others unknown; files unknown"
 
 
 def test_the_text_is_short(table: fz.Table) -> None:

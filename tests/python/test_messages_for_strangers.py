@@ -66,11 +66,11 @@ def test_objects_of_other_libraries(catalog: fz.Catalog) -> None:
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("older_than", "older_than=…"), ("by_ids", "snapshot_ids=[…]"), ("commit", "part of each call")],
+    [("older_than", "older_than=…"), ("by_ids", "snapshot_ids=[…]"), ("commit", "each call commits")],
 )
 def test_chains_of_pyiceberg(table: fz.Table, name: str, answer: str) -> None:
     assert answer in said(lambda: getattr(table.maintain.expire_snapshots(dry_run=True), name))
-    assert "part of each call" in said(lambda: table.refs.commit)
+    assert "each call commits" in said(lambda: table.refs.commit)
     assert "last_commit.rows_updated" in said(lambda: table.rows_updated)
 
 

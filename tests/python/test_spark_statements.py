@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,10 +58,7 @@ def catalogs(tmp_path: Path, spark: Any) -> Iterator[dict[str, Any]]:
     yield {"prod": prod}
     for name in (*settings, *SETTINGS):
         spark.conf.unset(name)
-    warehouse = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
-    if spark.catalog.tableExists("spark_source"):
-        spark.sql("DROP TABLE spark_source")
-    shutil.rmtree(warehouse / "spark_source", ignore_errors=True)
+    spark.sql("DROP TABLE IF EXISTS spark_source")
 
 
 def _filled(text: str, table: fz.Table) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 import frazil as fz
 from frazil.spark.datasource import FrazilDataSource
@@ -310,8 +311,11 @@ def reader_of(table: fz.Table, **options: str) -> _Reader:
 def came(reader: _Reader, start: int | dict[str, str], end: int | dict[str, str]) -> list[tuple[int, str]]:
     first, last = (place if isinstance(place, dict) else {"snapshot-id": str(place)} for place in (start, end))
     parts = reader.partitions(first, last)
+    # Executors don't open the table.
+    sent = pickle.loads(cloudpickle.dumps(reader))
+    assert not any(isinstance(value, fz.Table) for value in vars(sent).values())
     found = [
-        row for part in parts for batch in reader.read(pickle.loads(pickle.dumps(part))) for row in batch.to_pylist()
+        row for part in parts for batch in sent.read(pickle.loads(pickle.dumps(part))) for row in batch.to_pylist()
     ]
     return sorted((row["id"], row["country"]) for row in found)
 

@@ -64,8 +64,8 @@ def milliseconds(time: dt.datetime) -> int:
 
 
 def shown(value: object) -> str:
-    """A value in the text of an error."""
-    text = repr(value)
+    """A value in the text of an error, in one line."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
@@ -206,7 +206,9 @@ def installed(package: str) -> None:
     """Refuses a call if a package that it needs is missing."""
     import importlib.util
 
-    if importlib.util.find_spec(package) is None:
+    # A folder of this name, without a module in it, is found as well.
+    found = importlib.util.find_spec(package)
+    if found is None or found.loader is None:
         raise UnsupportedError(f"{package} is not installed, but this call needs it", hint=f"pip install {package}")
 
 
@@ -240,9 +242,10 @@ def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
 def selection(select: Any, argument: str = "select") -> tuple[str, ...]:
     """Columns to read. A scan has each column once."""
     given = select
-    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], (list, tuple)):
+    if isinstance(given, tuple) and len(given) == 1:
         # `select(["a", "b"])` for `select("a", "b")`.
-        given = given[0]
+        several = isinstance(given[0], Iterable) and not isinstance(given[0], (str, bytes, Mapping))
+        given = given[0] if several else given
     if isinstance(given, (str, Term)):
         given = (given,)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)):

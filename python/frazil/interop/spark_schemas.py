@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from frazil import _core
 from frazil.exceptions import InvalidInputError
 
-__all__ = ["from_spark", "is_spark_schema"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-_SIMPLE = {
-    "boolean": "boolean",
-    "byte": "int",
-    "short": "int",
-    "integer": "int",
-    "long": "long",
-    "float": "float",
-    "double": "double",
-    "string": "string",
-    "binary": "binary",
-    "date": "date",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-    "void": "unknown",
-    "variant": "variant",
-}
+__all__ = ["from_spark"]
+
 _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)")
 _TEXT = re.compile(r"(string collate .*|(var)?char\(\d+\))")
-
-
-def is_spark_schema(source: object) -> bool:
-    """Whether this is a schema of PySpark's."""
-    return type(source).__name__ == "StructType" and type(source).__module__ == "pyspark.sql.types"
+_VARIANT = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
 
 
 def from_spark(source: Any) -> _core.Schema:
@@ -44,59 +25,70 @@ def from_spark(source: Any) -> _core.Schema:
     Raises:
         InvalidInputError: Tables have no type for a column.
     """
-    return _core.Schema.from_json(json.dumps({**_struct(source.jsonValue(), itertools.count(1), ""), "schema-id": 0}))
+    import pyarrow as pa
+
+    return _core.Schema.from_arrow(pa.schema(_fields(source.jsonValue(), "")))
 
 
-def _struct(given: Mapping[str, Any], ids: Iterator[int], path: str) -> dict[str, Any]:
-    numbered = [(next(ids), field) for field in given["fields"]]
-    return {"type": "struct", "fields": [_field(field, number, ids, path) for number, field in numbered]}
+def _fields(given: Mapping[str, Any], path: str) -> list[pa.Field]:
+    return [_field(one["name"], one["type"], one["nullable"], path, one.get("metadata")) for one in given["fields"]]
 
 
-def _field(given: Mapping[str, Any], number: int, ids: Iterator[int], path: str) -> dict[str, Any]:
-    name = given["name"]
-    field = {"id": number, "name": name, "required": not given["nullable"]}
-    comment = (given.get("metadata") or {}).get("comment")
-    if comment:
-        field["doc"] = comment
-    return {**field, "type": _type(given["type"], ids, path + name)}
+def _field(name: str, kind: Any, nullable: bool, path: str = "", metadata: Mapping[str, Any] | None = None) -> pa.Field:
+    import pyarrow as pa
+
+    comment = (metadata or {}).get("comment")
+    texts = {**({"doc": comment} if comment else {}), **(_VARIANT if kind == "variant" else {})}
+    return pa.field(name, _type(kind, path + name), nullable, texts or None)
 
 
-def _type(given: Any, ids: Iterator[int], path: str) -> Any:
+def _type(given: Any, path: str) -> pa.DataType:
+    import pyarrow as pa
+
     if isinstance(given, str):
         return _simple(given, path)
     kind = given["type"]
     if kind == "struct":
-        return _struct(given, ids, path + ".")
+        return pa.struct(_fields(given, path + "."))
     if kind == "array":
-        number = next(ids)
-        element = _type(given["elementType"], ids, path + ".element")
-        required = not given["containsNull"]
-        return {"type": "list", "element-id": number, "element": element, "element-required": required}
+        return pa.list_(_field("element", given["elementType"], given["containsNull"], path + "."))
     if kind == "map":
-        key, value = next(ids), next(ids)
-        return {
-            "type": "map",
-            "key-id": key,
-            "key": _type(given["keyType"], ids, path + ".key"),
-            "value-id": value,
-            "value": _type(given["valueType"], ids, path + ".value"),
-            "value-required": not given["valueContainsNull"],
-        }
+        key = _field("key", given["keyType"], False, path + ".")
+        return pa.map_(key, _field("value", given["valueType"], given["valueContainsNull"], path + "."))
     if kind == "udt":
-        return _type(given["sqlType"], ids, path)
+        return _type(given["sqlType"], path)
     raise _no_type(str(kind), path)
 
 
-def _simple(given: str, path: str) -> str:
+def _simple(given: str, path: str) -> pa.DataType:
+    import pyarrow as pa
+
     if found := _DECIMAL.fullmatch(given):
-        return f"decimal({found[1]}, {found[2]})"
+        return pa.decimal128(int(found[1]), int(found[2]))
     if given.startswith("time("):
-        return "time"
+        return pa.time64("us")
     if _TEXT.fullmatch(given):
-        return "string"
-    if given not in _SIMPLE:
+        return pa.string()
+    if given == "variant":
+        return pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+    types = {
+        "boolean": pa.bool_(),
+        "byte": pa.int32(),
+        "short": pa.int32(),
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "void": pa.null(),
+    }
+    if given not in types:
         raise _no_type(given, path)
-    return _SIMPLE[given]
+    return types[given]
 
 
 def _no_type(kind: str, path: str) -> InvalidInputError:

@@ -75,6 +75,28 @@ _filter = CHECKS["Filter"]
 _filter_or_flag = CHECKS["bool | Filter"]
 
 
+def _tables_or_none(argument: str, value: Any) -> Any:
+    return None if value is None else _tables(argument, value)
+
+
+def _parameters(argument: str, value: Any) -> Any:
+    if value is None or isinstance(value, (Mapping, list, tuple)):
+        return value
+    raise InvalidInputError(f"{argument} must be a dictionary or a list, not {arguments.shown(value)}")
+
+
+def _catalogs(argument: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        hint = "Write catalogs={'prod': frazil.catalog(…)}"
+        raise InvalidInputError(f"{argument} must be a dictionary, not {arguments.shown(value)}", hint=hint)
+    for name, one in value.items():
+        if not isinstance(one, (Catalog, Mapping)):
+            raise InvalidInputError(f"{argument}[{name!r}] must be a catalog, not {arguments.shown(one)}")
+    return {arguments.text(argument, name): one for name, one in value.items()}
+
+
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **CHECKS,
     "SparkSession": arguments.session,
@@ -91,6 +113,9 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Literal['error', 'append', 'overwrite', 'ignore']": arguments.text,
     "Catalog | None": _or_none(_one_of((Catalog,), "a catalog")),
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
+    "Mapping[str, Table | Scan | str | os.PathLike[str]] | None": _tables_or_none,
+    "Mapping[str, object] | Sequence[object] | None": _parameters,
+    "Mapping[str, Catalog | Mapping[str, object]] | None": _catalogs,
 }
 """Checks by the text of the annotation, as `frazil.arguments.checked.CHECKS`."""
 

@@ -39,7 +39,7 @@ from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
-__all__ = ["frames_of", "named_frames", "needed_scans", "query_tables", "run_query", "scan_for"]
+__all__ = ["check_names", "frames_of", "named_frames", "needed_scans", "query_tables", "run_query", "scan_for"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _WITH = re.compile(r"\s*with(\s+recursive)?\s+(?=[`\w])", re.IGNORECASE)
@@ -62,11 +62,16 @@ def query_tables(
     args: Any = None,
 ) -> DataFrame:
     """Runs a query over tables with names of their own, which have precedence over Spark's tables."""
+    check_names(tables)
+    scans = {name: scan_for(spark, table) for name, table in tables.items()}
+    return run_query(spark, query, scans, {}, planning, engine, args)
+
+
+def check_names(tables: Mapping[str, object]) -> None:
+    """Refuses names that can't stand for tables in a query."""
     wrong = [name for name in tables if not _NAME.match(name)]
     if wrong:
         raise InvalidInputError(f"{wrong[0]!r} can't be a table's name in a query", hint="Use letters, digits and '_'")
-    scans = {name: scan_for(spark, table) for name, table in tables.items()}
-    return run_query(spark, query, scans, {}, planning, engine, args)
 
 
 def run_query(

@@ -69,12 +69,15 @@ SYS_CASES = [
         SYS_TAG,
         f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')",
     ),
-    _sys(
+    Case(
+        OTHER,
+        PROCEDURES,
         f"{Y}rename_branch(table => 'db.t', from_branch => 'b', to_branch => 'new_branch')",
-        lambda a: "new_branch" in a.table.refs,
-        *PK,
-        SYS_TAG,
-        f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')",
+        None,
+        (*PK, SYS_TAG, f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')"),
+        "",
+        "renaming branches",
+        "create_branch, delete_branch",
     ),
     _sys(
         f"{Y}fast_forward(table => 'db.t', branch => 'b')",
@@ -88,7 +91,16 @@ SYS_CASES = [
         lambda a: a.rows[0][0] == 0,
         *PK,
     ),
-    _sys(f"{Y}compact_manifest(`table` => 'db.t')", lambda a: a.rows[0][0] is True, *PK),
+    Case(
+        OTHER,
+        PROCEDURES,
+        f"{Y}compact_manifest(`table` => 'db.t')",
+        None,
+        PK,
+        "",
+        "rewrite_manifests",
+        "the connector",
+    ),
     *[
         Case(OTHER, PROCEDURES, f"{Y}{name}(table => 'db.t')", None, (), "", "can't be done", remedy)
         for name, remedy in [

@@ -7,6 +7,7 @@ from spark_statements.keyed_definitions import (
     APPEND,
     AUXILIARY,
     DEFAULTS,
+    FUNCTIONS,
     KEYED,
     KEYED_ROWS,
     MANY,
@@ -16,7 +17,8 @@ from spark_statements.keyed_definitions import (
     T,
 )
 
-TARGET = f"CREATE TABLE {T} (a INT, b DOUBLE, c STRING)"
+TARGET = f"CREATE TABLE {T} (a INT, b DOUBLE, c STRING) TBLPROPERTIES ('primary-key' = 'a', 'bucket' = '1')"
+PLAIN = f"CREATE TABLE {T} (a INT, b DOUBLE, c STRING)"
 TARGET_ROWS = f"INSERT INTO {T} VALUES (1, 1.0, 'c1'), (5, 5.0, 'c5')"
 SOURCE = "(SELECT * FROM VALUES (1, 10.0D, 'c3'), (5, 50.0D, 'c1'), (9, 90.0D, 'c99') AS v(a, b, c))"
 TYPED = f"CREATE TABLE {T} (id INT, s STRUCT<c1: INT, c2: STRING>, name STRING) TBLPROPERTIES ('primary-key' = 'id')"
@@ -77,9 +79,9 @@ SQL_WRITE_CASES = [
         SQL_WRITE,
         f"INSERT INTO {T} BY NAME SELECT 3 AS a, 3 AS c2 -- spark.paimon.write.merge-schema=true",
         lambda a: a.of("c2") == [None, 3, None] and a.table.schema.names == ["a", "b", "c", "c2"],
-        TARGET,
+        PLAIN,
         TARGET_ROWS,
-        "SET spark.paimon.write.merge-schema=true",
+        "SET `spark.paimon.write.merge-schema` = true",
     ),
     *[key_no(SQL_WRITE, statement, "COPY INTO", remedy, APPEND) for statement, remedy in COPIES],
 ]
@@ -125,6 +127,7 @@ SQL_QUERY_CASES = [
     ),
     key(SQL_QUERY, "SELECT * FROM lake.db.`t$ro`", ids([1, 2]), *SIMPLE),
 ]
+STATISTICS = "`scan.statistics()`"
 AUXILIARY_CASES = [
     key(
         AUXILIARY,
@@ -146,11 +149,12 @@ AUXILIARY_CASES = [
         *SIMPLE,
     ),
     key(AUXILIARY, "SHOW VIEWS IN lake.db LIKE 'test*'", lambda a: a.rows == [], APPEND),
+    key(AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS", lambda a: True, *SIMPLE),
     *[
         key_no(
-            AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS{rest}", "can't be stored", "`scan.statistics()`", APPEND
+            AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS FOR {names}", "statistics", "`scan.statistics()`", *SIMPLE
         )
-        for rest in ("", " FOR COLUMNS id", " FOR ALL COLUMNS")
+        for names in ("COLUMNS id", "ALL COLUMNS")
     ],
     key(AUXILIARY, f"REFRESH TABLE {T}", lambda a: True, APPEND),
     Case(OTHER, AUXILIARY, "SET spark.sql.sources.partitionOverwriteMode=dynamic", lambda a: len(a.rows) == 1, (), ""),
@@ -174,4 +178,17 @@ DEFAULT_CASES = [
         lambda a: a.table.schema.names == ["a", "b"],
         f"CREATE TABLE {T} (a INT, b INT DEFAULT 2)",
     ),
+]
+BYTES = "the bytes of the column"
+FUNCTION_CASES = [
+    key_no(FUNCTIONS, statement, "can't be used in SQL", remedy, *SIMPLE)
+    for statement, remedy in [
+        (f"SELECT * FROM {T} WHERE pt = sys.max_pt('lake.db.t')", "SELECT max(pt)"),
+        (f"INSERT INTO {T} SELECT 1, sys.path_to_descriptor('file:///path/to/blob_file')", "the bytes of the file"),
+        (f"SELECT sys.descriptor_to_string(pt) FROM {T}", "the bytes of the column"),
+        (
+            f"SELECT sys.descriptor_to_presigned_url('db.t', pt, INTERVAL '5' MINUTE) FROM {T}",
+            "the bytes of the column",
+        ),
+    ]
 ]

@@ -15,7 +15,7 @@ from spark_statements.case import Case
 from spark_statements.ddl import DDL_CASES
 from spark_statements.keyed_definitions import ALTER_CASES, SQL_DDL_CASES
 from spark_statements.keyed_procedures import SYS_CASES
-from spark_statements.keyed_rows import AUXILIARY_CASES, DEFAULT_CASES, SQL_QUERY_CASES, SQL_WRITE_CASES
+from spark_statements.keyed_rows import AUXILIARY_CASES, DEFAULT_CASES, FUNCTION_CASES, SQL_QUERY_CASES, SQL_WRITE_CASES
 from spark_statements.procedures import PROCEDURE_CASES
 from spark_statements.rows import QUERY_CASES, WRITE_CASES
 
@@ -30,6 +30,7 @@ CASES: list[Case] = [
     *SQL_QUERY_CASES,
     *AUXILIARY_CASES,
     *DEFAULT_CASES,
+    *FUNCTION_CASES,
     *SYS_CASES,
 ]
 
@@ -41,6 +42,9 @@ def page_of_statements() -> str:
         "These statements are those of the Spark documentation of Iceberg and Paimon. `fz.spark.sql` does them,",
         "or says what to do instead. Each line is tested. [SQL](pyspark.md#sql) explains how to call it.",
         "",
+        "Views of REST catalogs are created, replaced, renamed, queried, described, listed and dropped by SQL, too. Only",
+        "`ALTER VIEW … UNSET TBLPROPERTIES` is refused. Other catalogs have no views: use temporary ones.",
+        "",
         "| documentation | page | work | refused, with a remedy |",
         "|---|---|---|---|",
     ]
@@ -51,11 +55,12 @@ def page_of_statements() -> str:
             f"| {format_} | {page} | {sum(not c.refused for c in own)} | {sum(bool(c.refused) for c in own)} |"
         )
     for format_, page in pages:
-        lines += ["", f"## {format_}: {page}", "| statement | |", "|---|---|"]
+        lines += ["", f"## {format_}: {page}", "```sql"]
         for case in CASES:
             if (case.format, case.page) == (format_, page):
-                said = f"refused: {case.remedy}" if case.refused else "works"
-                lines.append(f"| `` {case.statement.replace('|', chr(92) + '|')} `` | {said} |")
+                lines += [f"-- refused, instead: {case.remedy}"] if case.refused else []
+                lines.append(f"{case.statement};")
+        lines.append("```")
     return "\n".join(lines) + "\n"
 
 

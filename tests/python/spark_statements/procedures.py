@@ -126,13 +126,13 @@ PROCEDURE_CASES = [
         f"{C}snapshot('spark_source', 'db.fresh')",
         lambda a: a.rows[0].imported_files_count >= 1 and a.catalog.load_table("db.fresh").scan().count() == 3,
         "SET spark.sql.parquet.compression.codec=zstd",
-        "CREATE TABLE spark_source USING parquet AS SELECT id FROM range(3)",
+        "CREATE TABLE spark_source USING parquet LOCATION '$place-source' AS SELECT id FROM range(3)",
     ),
     _call(
         f"{C}snapshot('spark_source', 'db.fresh', '$place-fresh')",
         lambda a: a.catalog.load_table("db.fresh").location.endswith("-fresh"),
         "SET spark.sql.parquet.compression.codec=zstd",
-        "CREATE TABLE spark_source USING parquet AS SELECT id FROM range(3)",
+        "CREATE TABLE spark_source USING parquet LOCATION '$place-source' AS SELECT id FROM range(3)",
     ),
     _call_no(
         f"{C}migrate('spark_catalog.db.sample', map('foo', 'bar'))",
@@ -144,7 +144,7 @@ PROCEDURE_CASES = [
         f"{C}add_files(table => 'db.fresh', source_table => 'spark_source', partition_filter => map('part', 'A'))",
         lambda a: a.rows[0].added_files_count >= 1 and a.catalog.load_table("db.fresh").scan().count() == 3,
         "SET spark.sql.parquet.compression.codec=zstd",
-        "CREATE TABLE spark_source USING parquet PARTITIONED BY (part) AS "
+        "CREATE TABLE spark_source USING parquet PARTITIONED BY (part) LOCATION '$place-source' AS "
         "SELECT id, if(id < 3, 'A', 'B') AS part FROM range(5)",
         f"CREATE TABLE {NEW} (id bigint, part string) PARTITIONED BY (part)",
     ),

@@ -72,7 +72,9 @@ def _shown(node: Any) -> str:
     kind, content = _only(node)
     if kind == "Function":
         family, name = _only(content["function"])
-        return f"the function {_only(name)[0] if name is not None else family}"
+        return f"the function {(name is not None and _only(name)[0]) or family or 'without a name'}"
+    if kind == "BinaryExpr":
+        return f"the operator {content['op']}"
     return f"the part '{kind or 'without a name'}'"
 
 

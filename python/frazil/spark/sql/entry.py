@@ -12,14 +12,14 @@ from frazil.catalog import Catalog
 from frazil.engines import Engine, Planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
-from frazil.spark.query import query_tables
+from frazil.spark.query import check_names, query_tables
 from frazil.spark.sql import alter, answers, changes, explaining, writes
 from frazil.spark.sql import tables as definitions
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.procedures import call
-from frazil.spark.sql.queries import run
+from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Given, Session
 from frazil.table import Table
 
@@ -68,6 +68,7 @@ def sql(
         UnsupportedError: The statement is known but can't be done. The hint says which call does it.
         CommitConflictError: Another commit changed what this one relies on.
     """
+    check_names(tables or {})
     given: dict[str, Given] = {
         name: one if isinstance(one, (Table, Scan)) else os.fspath(one) for name, one in (tables or {}).items()
     }
@@ -157,6 +158,7 @@ _DONE: dict[type, Callable[[Session, Any, str], DataFrame]] = {
     nodes.Query: _query,
     nodes.Explain: explaining.explain,
     nodes.Insert: writes.insert,
+    nodes.SparkInsert: lambda session, node, statement: spliced(session, statement, node.query),
     nodes.Truncate: writes.truncate,
     nodes.Delete: changes.delete_rows,
     nodes.Update: changes.update_rows,

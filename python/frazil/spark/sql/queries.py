@@ -93,7 +93,7 @@ def _may_be_known(session: Session, query: str) -> bool:
 
 def _names_catalog(session: Session, query: str) -> bool:
     names = {*session.catalogs, *BY_LOCATION}
-    given = {name.lower() for name in session.tables}
+    given = {*(name.lower() for name in session.tables), *session.views}
     return any(
         (token.kind in ("word", "quoted") and (token.text in names or token.text.lower() in given or "$" in token.text))
         or token.text.lower().startswith("paimon_incremental")

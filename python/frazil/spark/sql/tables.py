@@ -306,7 +306,7 @@ def _temporary_view(session: Session, node: nodes.CreateView, statement: str) ->
 def drop_view(session: Session, node: nodes.DropView, statement: str) -> DataFrame:
     """DROP VIEW."""
     place = session.place(node.name)
-    if place is None or (len(node.name) == 1 and session.is_temporary(node.name[0])):
+    if place is None or place.known is None or (len(node.name) == 1 and session.is_temporary(node.name[0])):
         return session.spark.sql(statement)
     place.catalog.drop_view(place.identifier, node.if_exists)
     return session.nothing()

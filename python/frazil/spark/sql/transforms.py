@@ -11,8 +11,12 @@ __all__ = ["with_transforms"]
 
 _TIMES = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _REFUSED = {
-    "truncate": "frazil.spark.functions.truncate(width, column, type) makes a Column",
-    "iceberg_version": "frazil.__version__ is Frazil's version",
+    "system.truncate": "frazil.spark.functions.truncate(width, column, type) makes a Column",
+    "system.iceberg_version": "frazil.__version__ is Frazil's version",
+    "sys.max_pt": "SELECT max(column) FROM the table",
+    "sys.path_to_descriptor": "Write the bytes of the file",
+    "sys.descriptor_to_string": "Read the bytes of the column",
+    "sys.descriptor_to_presigned_url": "Read the bytes of the column",
 }
 
 
@@ -22,11 +26,11 @@ def with_transforms(session: Session, query: str) -> str:
     Raises:
         UnsupportedError: The function is known, but its result's type depends on its argument.
     """
-    if "system" not in query.lower():
+    if "sys" not in query.lower():
         return query
     tokens = tokens_of(query)
     for i in range(len(tokens) - 4, -1, -1):
-        if tokens[i].text.lower() == "system" and tokens[i + 1].text == "." and tokens[i + 3].text == "(":
+        if tokens[i].text.lower() in ("system", "sys") and tokens[i + 1].text == "." and tokens[i + 3].text == "(":
             query = _replaced(session, query, tokens, i)
     return query
 
@@ -40,8 +44,9 @@ def _replaced(session: Session, query: str, tokens: list[Token], at: int) -> str
         start = tokens[at - 2].start
     elif not session.catalogs:
         return query
-    if name in _REFUSED:
-        raise UnsupportedError(f"function system.{name} can't be used in SQL", hint=_REFUSED[name])
+    whole = f"{tokens[at].text.lower()}.{name}"
+    if whole in _REFUSED:
+        raise UnsupportedError(f"function {whole} can't be used in SQL", hint=_REFUSED[whole])
     inside = tokens[at + 3].end
     if name == "bucket" and tokens[at + 4].kind == "number":
         buckets = int(tokens[at + 4].text)

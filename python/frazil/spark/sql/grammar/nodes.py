@@ -55,6 +55,13 @@ class Insert:
 
 
 @dataclass(frozen=True)
+class SparkInsert:
+    """INSERT into something that only Spark has. Its query may name tables of Frazil's."""
+
+    query: str
+
+
+@dataclass(frozen=True)
 class Truncate:
     """TRUNCATE TABLE."""
 
@@ -528,6 +535,7 @@ Statement = (
     Query
     | Explain
     | Insert
+    | SparkInsert
     | Truncate
     | Delete
     | Update

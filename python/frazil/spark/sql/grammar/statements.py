@@ -95,7 +95,8 @@ def _insert(cursor: Cursor, ctes: str = "") -> nodes.Statement:
     if not overwrite:
         cursor.expect("INTO")
     elif cursor.at("DIRECTORY") or cursor.at("LOCAL"):
-        return nodes.Foreign(cursor.statement)
+        cursor.until("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+        return nodes.SparkInsert(cursor.rest())
     if not (cursor.at("TABLE") and cursor.at_sign(".", 1)):
         cursor.accept("TABLE")
     target = cursor.name()
