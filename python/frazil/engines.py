@@ -10,18 +10,31 @@ import importlib
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from frazil import _core
+from frazil.exceptions import InvalidInputError
 from frazil.requests.maintenance import Maintenance, OrphanOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Engine", "Planning", "SparkEngine", "spark_engine"]
+__all__ = ["Engine", "Planning", "SparkEngine", "check_engine", "check_planning", "spark_engine"]
 
 Planning: TypeAlias = Literal["auto", "driver", "executors"]
 """Who plans a read of Spark."""
 
 Engine: TypeAlias = Literal["auto", "native", "arrow"]
 """Who reads or writes files: Spark's own reader and writer, or Frazil's."""
+
+
+def check_planning(planning: object) -> None:
+    """Raises `InvalidInputError` for another value."""
+    if planning not in ("auto", "driver", "executors"):
+        raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
+
+
+def check_engine(engine: object) -> None:
+    """Raises `InvalidInputError` for another value."""
+    if engine not in ("auto", "native", "arrow"):
+        raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
 
 
 class SparkEngine(Protocol):

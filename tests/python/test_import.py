@@ -37,6 +37,7 @@ OPENED = {
         "display.terms",
         "engines",
         "exceptions",
+        "capabilities",
         "expr",
         "foreign",
         "foreign.options",
@@ -46,7 +47,7 @@ OPENED = {
     *("requests.rows", "requests.unfinished", "row_changes", "scan", "schema", "table"),
     "arguments.configuration",
 }
-OF_CATALOGS = {"capabilities", "catalog", "foreign.pyiceberg_catalogs", "names.properties", "requests.new_table"}
+OF_CATALOGS = {"catalog", "foreign.pyiceberg_catalogs", "names.properties", "requests.new_table"}
 
 # Modules of Python that take long to load, and libraries that need not be installed.
 HEAVY = {

@@ -31,6 +31,7 @@ def test_odd_arguments(spark, table: fz.Table, name: str) -> None:
         "df": spark.range(2),
         "table": table,
         "query": "select * from e",
+        "statement": "select 1",
         "tables": {"e": table},
         "scan": table.scan(),
         "schema": table.schema,

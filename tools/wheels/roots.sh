@@ -3,6 +3,7 @@
 # and CPYTHON and ZLIB, unpacked sources of CPython 3.14 and of zlib (for example of Debian's source packages).
 #   FOLDER/glibc   Debian 11 (glibc 2.31) with CPython 3.14 and 3.14t
 #   FOLDER/musl    musl and nothing else, with CPython 3.14
+# A machine with musl can't run Spark: its Snappy then looks for musl's library. Remove the package afterwards.
 #   FOLDER/arm64   Debian 13 for aarch64 with its Python 3.13; qemu runs it
 set -eu
 folder=$(realpath -m "$1")

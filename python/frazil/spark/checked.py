@@ -80,7 +80,9 @@ def _tables_or_none(argument: str, value: Any) -> Any:
 
 
 def _parameters(argument: str, value: Any) -> Any:
-    if value is None or isinstance(value, (Mapping, list, tuple)):
+    if isinstance(value, Mapping):
+        return {arguments.text(argument, name): one for name, one in value.items()}
+    if value is None or isinstance(value, (list, tuple)):
         return value
     raise InvalidInputError(f"{argument} must be a dictionary or a list, not {arguments.shown(value)}")
 

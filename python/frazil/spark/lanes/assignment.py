@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from frazil import interop
 from frazil.capabilities import format_name, scan_supports
-from frazil.engines import Engine
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.engines import Engine, check_engine
+from frazil.exceptions import UnsupportedError
 from frazil.requests.native_reads import NativeFilter, NativeGroup, find_native_files
 from frazil.scan import Scan
 from frazil.schema import Schema
@@ -126,8 +126,7 @@ def assign_lanes(
     Raises:
         UnsupportedError: `engine` is `native`, and Spark's reader can't read a file in the same way as Frazil.
     """
-    if engine not in ("auto", "native", "arrow"):
-        raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
+    check_engine(engine)
     if engine == "arrow":
         return all_to_arrow(scan, "engine='arrow' was given", pack_from)
     if engine == "auto" and not scan_supports(scan._core, "native_reads"):

@@ -18,7 +18,7 @@ from pyspark.sql import types as st
 from frazil import _core
 from frazil.arguments import At
 from frazil.capabilities import scan_supports
-from frazil.engines import Planning
+from frazil.engines import Planning, check_planning
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Columns, Filter
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
@@ -133,8 +133,7 @@ def read_tasks(tasks: DataFrame) -> DataFrame:
 
 def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPart] | None:
     """The parts that executors plan. It is None if the driver plans."""
-    if planning not in ("auto", "driver", "executors"):
-        raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
+    check_planning(planning)
     if not scan._core.is_of_version:
         if planning == "executors" and not scan_supports(scan._core, "planning_by_executors"):
             raise UnsupportedError(

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.catalog import Catalog
-from frazil.engines import Engine, Planning
+from frazil.engines import Engine, Planning, check_engine, check_planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.spark.query import check_names, query_tables
@@ -69,6 +69,8 @@ def sql(
         CommitConflictError: Another commit changed what this one relies on.
     """
     check_names(tables or {})
+    check_planning(planning)
+    check_engine(engine)
     given: dict[str, Given] = {
         name: one if isinstance(one, (Table, Scan)) else os.fspath(one) for name, one in (tables or {}).items()
     }

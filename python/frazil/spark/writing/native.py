@@ -23,7 +23,7 @@ from pyspark.sql import types as st
 from frazil import _core
 from frazil._core import CommitMessage
 from frazil.capabilities import format_name, supports
-from frazil.engines import Engine
+from frazil.engines import Engine, check_engine
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
@@ -95,8 +95,7 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
     Raises:
         UnsupportedError: `engine` is `native`, and Spark would not write files like those of Iceberg's writers.
     """
-    if engine not in ("auto", "native", "arrow"):
-        raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
+    check_engine(engine)
     if engine == "arrow":
         return WriteLane("arrow", "engine='arrow' was given")
     reason = next(_reasons(df, table), None)
