@@ -216,7 +216,8 @@ def literal(value: Any) -> str:
     if isinstance(value, float):
         return f"DOUBLE('{value}')"
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        # What a backslash means depends on the session's settings.
+        return f"CAST(X'{value.encode().hex()}' AS STRING)" if "'" in value or "\\" in value else f"'{value}'"
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     if isinstance(value, dt.datetime):
