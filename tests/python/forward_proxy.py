@@ -26,6 +26,10 @@ class ForwardProxy:
     """A status that every request gets instead of an answer."""
     seen: list[tuple[str, str]] = field(default_factory=list)
     """Method and target of each request, also of those that were refused."""
+    proofs: list[str | None] = field(default_factory=list)
+    """The header `Authorization` of each request."""
+    ports: dict[str, int] = field(default_factory=dict)
+    """Ports of this machine that stand for `host:port`."""
 
     @property
     def url(self) -> str:
@@ -49,6 +53,7 @@ def _handler(proxy: ForwardProxy) -> type[http.server.BaseHTTPRequestHandler]:
         def relay(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             proxy.seen.append((self.command, self.path))
+            proxy.proofs.append(self.headers.get("Authorization"))
             status = proxy.refusal(self.headers.get("Proxy-Authorization"))
             if status is not None:
                 return self.give(status, {"Proxy-Authenticate": 'Basic realm="proxy"'}, b"<html>No way out</html>")
@@ -77,7 +82,8 @@ def _handler(proxy: ForwardProxy) -> type[http.server.BaseHTTPRequestHandler]:
 
         def tunnel(self) -> None:
             self.close_connection = True
-            with socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2]))) as behind:
+            port = proxy.ports.get(self.path) or int(self.path.rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port)) as behind:
                 self.send_response_only(200)
                 self.end_headers()
                 back = threading.Thread(target=copied, args=(behind, self.connection), daemon=True)

@@ -72,7 +72,7 @@ def certificates(tmp_path: pathlib.Path) -> pathlib.Path:
 
     key = ("-newkey", "rsa:2048", "-nodes")
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca", "-days", "2")
-    (folder / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:accounts.google.com\nbasicConstraints=CA:FALSE\n")
     for name in ("server", "client"):
         openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
         by = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
