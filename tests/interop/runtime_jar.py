@@ -36,7 +36,7 @@ def aws_jar() -> Path | str:
     Otherwise the reason why there is none.
     """
     if not NIGHTLY and "ICEBERG_AWS_BUNDLE_JAR" not in os.environ:
-        return "Amazon's SDK for Java (69 MB) is fetched by 'make test-nightly', or ICEBERG_AWS_BUNDLE_JAR names the jar"
+        return "Amazon's SDK for Java is fetched by 'make test-nightly', or ICEBERG_AWS_BUNDLE_JAR names it"
     try:
         return _jar("ICEBERG_AWS_BUNDLE_JAR", AWS, "69 MB")
     except SystemExit as reason:

@@ -37,7 +37,8 @@ class ForwardProxy:
 
     def hosts(self) -> set[str]:
         """The hosts that were asked for."""
-        return {target.rpartition(":")[0] if m == "CONNECT" else str(urlsplit(target).hostname) for m, target in self.seen}
+        connected = {target.rpartition(":")[0] for method, target in self.seen if method == "CONNECT"}
+        return connected | {str(urlsplit(target).hostname) for method, target in self.seen if method != "CONNECT"}
 
     def refusal(self, given: str | None) -> int | None:
         if self.login is not None and given != f"Basic {base64.b64encode(self.login.encode()).decode()}":

@@ -69,7 +69,8 @@ def account(key: rsa.RSAPrivateKey, tmp_path: pathlib.Path) -> pathlib.Path:
 
 def claims(header: str | None, key: rsa.RSAPrivateKey) -> dict[str, Any]:
     """What a token says that the account's own key has signed."""
-    assert header is not None and header.startswith("Bearer ")
+    assert header is not None
+    assert header.startswith("Bearer ")
     signed, _, signature = header.removeprefix("Bearer ").rpartition(".")
     key.public_key().verify(decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
     first, _, second = signed.partition(".")
@@ -116,9 +117,7 @@ def test_a_service_account_signs_its_own_tokens(
     assert said["iat"] <= time.time() < said["exp"] == said["iat"] + 3600
 
 
-def test_the_account_of_a_machine(
-    server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch
-) -> None:
+def test_the_account_of_a_machine(server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch) -> None:
     environment.setenv("GCE_METADATA_HOST", tokens.host)
     server.switches.auth = Auth("token", "token-1")
     catalog = rest(server, "google")
@@ -199,9 +198,7 @@ def test_google_s_storage_with_an_account(
 
 
 @pytest.mark.parametrize("way", ["properties", "variables"])
-def test_a_client_of_entra(
-    server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch, way: str
-) -> None:
+def test_a_client_of_entra(server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch, way: str) -> None:
     environment.setenv("AZURE_AUTHORITY_HOST", f"http://{tokens.host}")
     environment.setenv("AZURE_ALLOW_HTTP", "true")
     client = {"tenant_id": "tenant-1", "client_id": "id-1", "client_secret": "secret-1"}
@@ -225,9 +222,7 @@ def test_a_client_of_entra(
         assert "secret-1" not in text
 
 
-def test_the_identity_of_a_machine(
-    server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch
-) -> None:
+def test_the_identity_of_a_machine(server: RestServer, tokens: TokenServer, environment: pytest.MonkeyPatch) -> None:
     environment.setenv("AZURE_MSI_ENDPOINT", f"http://{tokens.host}/metadata/identity/oauth2/token")
     server.switches.auth = Auth("token", "token-1")
     catalog = rest(server, "entra")

@@ -42,10 +42,12 @@ def url_of(proxy: ForwardProxy, login: str | None) -> str:
     return proxy.url.replace("//", f"//{login}@") if login else proxy.url
 
 
-def refused(work: Callable[[], Any], kind: type[fz.FrazilError], says: str) -> None:
-    """The error says what the proxy did, and no password."""
+def refused(work: Callable[[], Any], kind: type[fz.FrazilError], says: str, proxy: ForwardProxy | None = None) -> None:
+    """The error says what the proxy did, and which one it is. It shows no password."""
     with pytest.raises(kind, match=says) as raised:
         work()
+    if proxy is not None:
+        assert f"proxy: localhost:{proxy.port}" in str(raised.value)
     for text in (str(raised.value), repr(raised.value)):
         assert "w0rd" not in text
 
@@ -95,9 +97,7 @@ def test_no_way_around_the_proxy(server: RestServer) -> None:
         rest(named(server))
 
 
-def test_hosts_without_the_proxy(
-    server: RestServer, proxy: ForwardProxy, environment: pytest.MonkeyPatch
-) -> None:
+def test_hosts_without_the_proxy(server: RestServer, proxy: ForwardProxy, environment: pytest.MonkeyPatch) -> None:
     environment.setenv("HTTP_PROXY", proxy.url)
     environment.setenv("NO_PROXY", "127.0.0.1,other.example")
     assert rest(server.url).list_namespaces() == []
@@ -137,9 +137,14 @@ def test_a_tunnel_for_tls(
         assert {method for method, _ in proxy.seen} == {"CONNECT"}
         assert len(proxy.seen) < len(server.service.asked)
         for login in (None, WRONG):
-            refused(lambda given=login: rest(server.url, **properties(given)), fz.StoreError, "proxy authorization")
+            refused(
+                lambda given=login: rest(server.url, **properties(given)),
+                fz.StoreError,
+                "Give rest.client.proxy",
+                proxy,
+            )
         proxy.login, proxy.answer = None, 502
-        refused(lambda: rest(server.url, **properties(WRONG)), fz.StoreError, "cannot connect .*tunnel")
+        refused(lambda: rest(server.url, **properties(WRONG)), fz.StoreError, "cannot connect .*tunnel", proxy)
 
 
 @pytest.mark.parametrize("way", ["properties", "environment"])
@@ -154,9 +159,9 @@ def test_a_proxy_that_refuses(
 
     proxy.login = LOGIN
     for login in (None, WRONG):
-        refused(lambda given=login: opened(given), fz.PermissionDeniedError, "407")
+        refused(lambda given=login: opened(given), fz.PermissionDeniedError, "the proxy asks for a login.*407", proxy)
     proxy.answer = 502
-    refused(lambda: opened(LOGIN), fz.StoreError, "502")
+    refused(lambda: opened(LOGIN), fz.StoreError, "502.*may have answered for the server", proxy)
     assert server.service.asked == []
 
 
@@ -166,9 +171,9 @@ def test_a_login_in_the_address_stays_secret(server: RestServer, proxy: ForwardP
     catalog = rest(named(server), **given)
     assert "w0rd" not in f"{catalog!r} {catalog.properties!r}"
     proxy.login = LOGIN
-    refused(catalog.list_namespaces, fz.PermissionDeniedError, "407")
+    refused(catalog.list_namespaces, fz.PermissionDeniedError, "the proxy asks for a login", proxy)
     nowhere = {**given, "rest.client.proxy.port": "1"}
-    refused(lambda: rest(named(server), **nowhere), fz.StoreError, "cannot connect")
+    refused(lambda: rest(named(server), **nowhere), fz.StoreError, "cannot connect.*proxy: localhost:1")
     no_host = {**given, "rest.client.proxy.hostname": f"http://{WRONG}@:"}
     refused(lambda: rest(named(server), **no_host), fz.InvalidInputError, "proxy's address is not a URL")
 
@@ -239,15 +244,18 @@ def test_a_proxy_that_refuses_a_store(
         return stored(place, **more).load_table("db.t")
 
     secure = {"s3.endpoint": place[1]["s3.endpoint"].replace("http:", "https:")}
+    # The address of the option is the user's own. That of the environment is named.
+    shown = proxy if way == "environment" else None
     proxy.login = LOGIN
     for login in (None, WRONG):
         url = url_of(proxy, login)
-        refused(lambda url=url: table(url), fz.FrazilError, "407")
-        refused(lambda url=url: table(url, **secure), fz.StoreError, "proxy authorization")
+        says = "the proxy asks for a login.*Give the proxy's login"
+        refused(lambda url=url: table(url), fz.PermissionDeniedError, says, shown)
+        refused(lambda url=url: table(url, **secure), fz.StoreError, says, shown)
     proxy.login, proxy.answer = None, 502
     url = url_of(proxy, WRONG)
-    refused(lambda: table(url), fz.StoreError, "502")
-    refused(lambda: table(url, **secure), fz.StoreError, "cannot connect .*tunnel")
+    refused(lambda: table(url), fz.StoreError, "502", shown)
+    refused(lambda: table(url, **secure), fz.StoreError, "cannot connect .*tunnel", shown)
     nowhere = f"http://{WRONG}@localhost:1"
     refused(lambda: table(nowhere), fz.StoreError, "cannot connect")
 
