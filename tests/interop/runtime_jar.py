@@ -33,7 +33,7 @@ def paimon_jar() -> Path:
 def aws_jar() -> Path | str:
     """Amazon's SDK for the runtime: the jar named by ICEBERG_AWS_BUNDLE_JAR, or at night a copy as of the runtime.
 
-    Otherwise the reason why there is none.
+    Otherwise the reason why it is missing.
     """
     if not NIGHTLY and "ICEBERG_AWS_BUNDLE_JAR" not in os.environ:
         return "Amazon's SDK for Java is fetched by 'make test-nightly', or ICEBERG_AWS_BUNDLE_JAR names it"
