@@ -6,6 +6,7 @@ use std::fmt;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 
+use super::http::proxy_of_environment;
 use super::options::Secrets;
 use crate::error::{Error, ErrorKind};
 
@@ -141,6 +142,24 @@ const MACHINES: [(&[&str], &str); 3] = [
     ),
 ];
 
+/// What to do if a proxy asks for a login.
+const PROXY_LOGIN: &str = "Give the proxy's login: s3.proxy-uri (proxy_url), or the variable HTTPS_PROXY or HTTP_PROXY, \
+                           as http://user:password@host:port";
+
+/// Host and port of the proxy that the environment names for the failed request.
+fn proxy_of(e: &StoreError) -> Option<String> {
+    let mut cause: Option<&dyn StdError> = Some(e);
+    while let Some(this) = cause {
+        let text = this.to_string();
+        let address = text.strip_prefix("Error performing ").and_then(|rest| rest.split(' ').nth(1));
+        if let Some(address) = address {
+            return proxy_of_environment(address);
+        }
+        cause = this.source();
+    }
+    None
+}
+
 /// Where credentials were looked for, if the machine's metadata service was asked for them and did not give any.
 fn asked_machine(e: &StoreError) -> Option<&'static str> {
     let mut cause: Option<&dyn StdError> = Some(e);
@@ -193,7 +212,7 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
     }
     let kind = match (&e, parts.status) {
         (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,
-        (StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
+        (StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. }, _) | (_, Some(401 | 403 | 407)) => {
             ErrorKind::PermissionDenied
         }
         (StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }, _) => ErrorKind::AlreadyExists,
@@ -209,13 +228,21 @@ pub(super) fn failure(action: &str, path: &str, e: StoreError, secrets: &Secrets
         || parts.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
     let text = public(parts.text, secrets);
     let no_bucket = text.contains("NoSuchBucket") || text.contains("ContainerNotFound");
+    let no_login = parts.status == Some(407) || text.contains("proxy authorization required");
     let message = match no_bucket {
         true => format!("cannot {action} the object: there is no such bucket"),
+        false if no_login => format!("cannot {action} the object: the proxy asks for a login that is missing or wrong"),
         false if unsent => "cannot connect to the object store".to_owned(),
         false => format!("cannot {action} the object"),
     };
     let error = Error::new(kind, message).with("path", path);
+    let by_gateway = no_login || unsent || matches!(parts.status, Some(502..=504));
+    let error = match by_gateway.then(|| proxy_of(&e)).flatten() {
+        Some(proxy) => error.with("proxy", proxy),
+        None => error,
+    };
     let error = match kind {
+        _ if no_login => error.hint(PROXY_LOGIN),
         ErrorKind::NotFound if no_bucket => error.hint("Check the location, and the endpoint and region of the store"),
         ErrorKind::NotFound => error.hint(GONE),
         ErrorKind::PermissionDenied => {
@@ -278,6 +305,15 @@ mod tests {
         let object = "Error performing GET https://host/bucket/latest/api/token in 3s - status code: 500 X";
         let e = failure("read", "s3://b/latest/api/token", generic(object), &Secrets::default());
         assert_eq!(e.kind(), ErrorKind::Store);
+    }
+
+    #[test]
+    fn a_proxy_without_a_login_is_named() {
+        let asked = "Error performing GET http://host/b/k in 3s - status code: 407 X: ";
+        let e = failure("read", "s3://b/k", generic(asked), &Secrets::default());
+        assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+        assert!(e.message().contains("the proxy asks for a login") && is_refusal(&e), "{e}");
+        assert!(e.hint_text().is_some_and(|hint| hint.contains("s3.proxy-uri")));
     }
 
     #[test]

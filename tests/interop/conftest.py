@@ -11,7 +11,7 @@ import pytest
 from java_side import Java
 from paimon_java import Paimon
 from pyspark.sql import SparkSession
-from runtime_jar import paimon_jar, runtime_jar, sqlite_jar
+from runtime_jar import aws_jar, paimon_jar, runtime_jar, sqlite_jar
 
 # Spark's collect() gives timestamps in the process's zone, and workers must run the Python under test.
 os.environ["TZ"] = "UTC"
@@ -46,8 +46,11 @@ def spark(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         .config("spark.sql.warehouse.dir", str(scratch / "spark-warehouse"))
     )
     if pyspark.__version__.startswith("4.1."):  # what the runtime is built for
+        jars = [runtime_jar(), sqlite_jar(), paimon_jar()]
+        if isinstance(aws := aws_jar(), Path):
+            jars.append(aws)
         builder = (
-            builder.config("spark.jars", f"{runtime_jar()},{sqlite_jar()},{paimon_jar()}")
+            builder.config("spark.jars", ",".join(map(str, jars)))
             .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
             .config("spark.sql.catalog.ice", "org.apache.iceberg.spark.SparkCatalog")
             .config("spark.sql.catalog.ice.type", "hadoop")

@@ -11,6 +11,8 @@ from pathlib import Path
 COORDINATE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
 PAIMON = "org.apache.paimon:paimon-bundle:1.4.2"
+AWS = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
+NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 
 
 def runtime_jar() -> Path:
@@ -26,6 +28,19 @@ def sqlite_jar() -> Path:
 def paimon_jar() -> Path:
     """The jar named by PAIMON_BUNDLE_JAR, or a copy from Maven Central as of the runtime."""
     return _jar("PAIMON_BUNDLE_JAR", PAIMON, "49 MB")
+
+
+def aws_jar() -> Path | str:
+    """Amazon's SDK for the runtime: the jar named by ICEBERG_AWS_BUNDLE_JAR, or at night a copy as of the runtime.
+
+    Otherwise the reason why it is missing.
+    """
+    if not NIGHTLY and "ICEBERG_AWS_BUNDLE_JAR" not in os.environ:
+        return "Amazon's SDK for Java is fetched by 'make test-nightly', or ICEBERG_AWS_BUNDLE_JAR names it"
+    try:
+        return _jar("ICEBERG_AWS_BUNDLE_JAR", AWS, "69 MB")
+    except SystemExit as reason:
+        return str(reason)
 
 
 def _jar(variable: str, coordinate: str, size: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -58,3 +59,24 @@ def lending_server(port: int, gate: Gate) -> Iterator[RestServer]:
     with serving(f"s3://{bucket}/wh", store, defaults={"s3.endpoint": gate.url}) as server:
         gate.service = server.service
         yield server
+
+
+@pytest.fixture
+def certificates(tmp_path: pathlib.Path) -> pathlib.Path:
+    """An authority, a server's certificate and a client's, by it."""
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "rsa:2048", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca", "-days", "2")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:accounts.google.com\nbasicConstraints=CA:FALSE\n")
+    for name in ("server", "client"):
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        by = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *by)
+    both = (folder / "client.pem").read_text() + (folder / "client.key").read_text()
+    (folder / "both.pem").write_text(both)
+    return folder

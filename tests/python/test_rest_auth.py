@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 import ssl
-import subprocess
 import threading
 import time
 
@@ -12,10 +11,10 @@ import pytest
 
 import frazil as fz
 from rest_cases import SCHEMA, ids, one, opened
-from rest_fixtures import catalog, server
+from rest_fixtures import catalog, certificates, server
 from rest_server import Auth, RestServer, serving
 
-__all__ = ["catalog", "server"]
+__all__ = ["catalog", "certificates", "server"]
 
 
 # ---------------------------------------------------------------- who asks
@@ -118,27 +117,6 @@ def test_headers_from_a_callable(server: RestServer) -> None:
 
 
 # ---------------------------------------------------------------- TLS
-
-
-@pytest.fixture
-def certificates(tmp_path: pathlib.Path) -> pathlib.Path:
-    """An authority, a server's certificate and a client's, by it."""
-    folder = tmp_path / "certificates"
-    folder.mkdir()
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    key = ("-newkey", "rsa:2048", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca", "-days", "2")
-    (folder / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
-    for name in ("server", "client"):
-        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        by = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *by)
-    both = (folder / "client.pem").read_text() + (folder / "client.key").read_text()
-    (folder / "both.pem").write_text(both)
-    return folder
 
 
 def test_private_authorities_and_client_certificates(tmp_path: pathlib.Path, certificates: pathlib.Path) -> None:

@@ -17,6 +17,8 @@ pub(crate) struct HttpAnswer {
     pub(crate) body: Vec<u8>,
     /// Whether the request was sent before, and may have been carried out then.
     pub(crate) is_repetition: bool,
+    /// The proxy that the answer came through, if it may be the proxy's own: a gateway's error.
+    pub(crate) proxy: Option<String>,
 }
 
 impl HttpAnswer {
@@ -58,7 +60,7 @@ mod tests {
     fn a_server_says_when_to_come_back() {
         let answer = |value: &str| {
             let headers = vec![("retry-after".to_owned(), value.to_owned())];
-            HttpAnswer { status: 429, headers, body: Vec::new(), is_repetition: false }.retry_after()
+            HttpAnswer { status: 429, headers, body: Vec::new(), is_repetition: false, proxy: None }.retry_after()
         };
         assert_eq!(answer("7"), Some(Duration::from_secs(7)));
         assert_eq!(answer("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));

@@ -8,6 +8,7 @@ use reqwest::redirect::Policy;
 
 use super::answer::HttpAnswer;
 use super::auth::Authorizer;
+use super::proxy::proxy_of;
 use super::request::{HttpRequest, HttpVerb};
 use super::settings::HttpSettings;
 use super::tls::client_config;
@@ -24,6 +25,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The status for a token that has expired. It has no name in HTTP.
 const TOKEN_EXPIRED: u16 = 419;
+
+/// The status by which a proxy asks for a login.
+const PROXY_LOGIN: u16 = 407;
+
+/// What to do if a proxy asks for a login.
+const LOGIN_HINT: &str = "Give rest.client.proxy.username and rest.client.proxy.password, or the login in the \
+                          variable HTTPS_PROXY or HTTP_PROXY: http://user:password@host:port";
 
 /// Sends requests to one service.
 pub(crate) struct HttpClient {
@@ -87,10 +95,15 @@ impl HttpClient {
             let proof = self.authorizer.as_ref().map_or(Ok(Vec::new()), |a| a.authorize(request));
             let proof = proof.map_err(|e| if repeated { lost_before(request, e) } else { e })?;
             let outcome = match self.once(request, &proof) {
-                Ok(answer) => Ok(HttpAnswer { is_repetition: repeated, ..answer }),
-                Err(e) if repeated => Err(lost_before(request, e)),
-                Err(e) => Err(e),
+                Ok(answer) if answer.status == PROXY_LOGIN => Err(self.refused_by_proxy(request)),
+                Ok(answer) => {
+                    let is_gateway = matches!(answer.status, 502..=504);
+                    let proxy = is_gateway.then(|| proxy_of(&self.settings, &request.url)).flatten();
+                    Ok(HttpAnswer { is_repetition: repeated, proxy, ..answer })
+                }
+                lost => lost,
             };
+            let outcome = outcome.map_err(|e| if repeated { lost_before(request, e) } else { e });
             let asked = match &outcome {
                 Ok(answer) if matches!(answer.status, 401 | TOKEN_EXPIRED) && !renewed => {
                     renewed = true;
@@ -101,6 +114,7 @@ impl HttpClient {
                     return outcome;
                 }
                 Ok(answer) if request.repeatable && is_passing(answer.status) => answer.retry_after(),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => return outcome,
                 Err(e) if is_unsent(e) || (request.repeatable && e.kind() == ErrorKind::Store) => None,
                 _ => return outcome,
             };
@@ -137,8 +151,27 @@ impl HttpClient {
         };
         let message = if unsent { "cannot connect to the server" } else { "the server's answer did not arrive" };
         let error = Error::store(message).with("url", url);
-        let error = if unsent { error.hint("Check the URL, the network and the server's certificate") } else { error };
+        let error = match proxy_of(&self.settings, &request.url) {
+            Some(proxy) => error.with("proxy", proxy),
+            None => error,
+        };
+        let error = match unsent {
+            true if text.contains("proxy authorization required") => error.hint(LOGIN_HINT),
+            true => error.hint("Check the URL, the network and the server's certificate"),
+            false => error,
+        };
         error.because(Failure::of_transport(self.public(text), unsent))
+    }
+
+    /// The error for a proxy that did not pass the request on.
+    fn refused_by_proxy(&self, request: &HttpRequest) -> Error {
+        let url = request.url.split('?').next().unwrap_or_default();
+        let error = Error::denied("the proxy asks for a login that is missing or wrong").with("url", url);
+        let error = match proxy_of(&self.settings, &request.url) {
+            Some(proxy) => error.with("proxy", proxy),
+            None => error,
+        };
+        error.hint(LOGIN_HINT).because(Failure::of_transport("407 Proxy Authentication Required".to_owned(), true))
     }
 }
 
@@ -244,7 +277,7 @@ async fn arrived(client: reqwest::Client, request: reqwest::Request, most: u64) 
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(HttpAnswer { status, headers, body, is_repetition: false })
+    Ok(HttpAnswer { status, headers, body, is_repetition: false, proxy: None })
 }
 
 fn cause_text(e: reqwest::Error) -> String {

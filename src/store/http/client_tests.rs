@@ -126,3 +126,21 @@ fn headers_are_checked() {
     let e = client().send(&HttpRequest::new(HttpVerb::Get, "no url")).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidInput);
 }
+
+#[test]
+fn a_proxy_that_asks_for_a_login_is_named() {
+    let server = answering(vec![full(407)]);
+    let url = server.url().to_owned();
+    let proxy = Some(crate::store::http::settings::ProxySettings { url: url.clone(), login: None });
+    let through = HttpClient::new(HttpSettings { proxy, ..settings() }, None);
+    let request = HttpRequest::new(HttpVerb::Post, "http://catalog.example/v1");
+    let e = through.send(&request).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+    assert!(is_unsent(&e) && e.to_string().contains(url.trim_start_matches("http://")), "{e}");
+    assert_eq!(server.seen().len(), 1);
+    // A gateway's error may be the proxy's own.
+    let server = answering(vec![full(502)]);
+    let proxy = Some(crate::store::http::settings::ProxySettings { url: server.url().to_owned(), login: None });
+    let answer = HttpClient::new(HttpSettings { proxy, ..settings() }, None).send(&request).unwrap();
+    assert_eq!(answer.proxy.as_deref(), Some(server.url().trim_start_matches("http://")));
+}

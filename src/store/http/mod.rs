@@ -9,6 +9,7 @@
 //! - `client`: sends requests
 //! - `encode`: names and values as parts of a URL
 //! - `later`: requests whose answers matter to nobody
+//! - `proxy`: which proxy a request goes through. Errors name it
 //! - `request`: a request, before a proof of who sends it is added
 //! - `settings`: limits of time and size, certificates, proxies
 //! - `testing`: a server for tests, on this machine
@@ -19,6 +20,7 @@ pub(crate) mod auth;
 mod client;
 mod encode;
 mod later;
+mod proxy;
 mod request;
 mod settings;
 #[cfg(test)]
@@ -29,5 +31,6 @@ pub(crate) use answer::HttpAnswer;
 pub(crate) use client::{HttpClient, is_unsent, wait};
 pub(crate) use encode::{decoded, encoded, encoded_path, pairs};
 pub(crate) use later::LaterAnswer;
+pub(super) use proxy::proxy_of_environment;
 pub(crate) use request::{HttpRequest, HttpVerb};
 pub(crate) use settings::HttpSettings;

@@ -13,7 +13,7 @@ use crate::store::http::HttpAnswer;
 /// Reads an answer with this status and body as each kind of answer, and as a refusal. Returns how many kinds could
 /// read it.
 pub fn read_any_answer(status: u16, body: &[u8]) -> usize {
-    let answer = HttpAnswer { status, headers: Vec::new(), body: body.to_vec(), is_repetition: false };
+    let answer = HttpAnswer { status, headers: Vec::new(), body: body.to_vec(), is_repetition: false, proxy: None };
     let refusal = ServerError::of(&answer);
     let refused = refusal.error("answer", refusal.text());
     let kinds: [Result<()>; 5] = [

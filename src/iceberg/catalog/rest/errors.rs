@@ -19,6 +19,8 @@ pub(super) struct ServerError {
     is_page: bool,
     /// Whether the answer had a body.
     has_body: bool,
+    /// The proxy whose answer it may be.
+    proxy: Option<String>,
 }
 
 impl ServerError {
@@ -32,12 +34,14 @@ impl ServerError {
         let other = |key: &str| json.and_then(|json| json.get(key)).and_then(Json::as_str).map(str::to_owned);
         let (is_page, has_body) = (looks_like_html(answer), !answer.body.is_empty());
         let message = text("message").or_else(|| other("message")).or_else(|| other("error")).unwrap_or_default();
-        ServerError { status: answer.status, kind: text("type").unwrap_or_default(), message, is_page, has_body }
+        let (kind, proxy) = (text("type").unwrap_or_default(), answer.proxy.clone());
+        ServerError { status: answer.status, kind, message, is_page, has_body, proxy }
     }
 
     /// For a request that the server never answered.
     pub(super) fn none() -> ServerError {
-        ServerError { status: 0, kind: String::new(), message: String::new(), is_page: false, has_body: false }
+        let (kind, message) = (String::new(), String::new());
+        ServerError { status: 0, kind, message, is_page: false, has_body: false, proxy: None }
     }
 
     /// Whether the type has a part of this name.
@@ -92,7 +96,11 @@ impl ServerError {
     /// The crate's error for a request that was to do something. `said` is [`ServerError::text`] without secrets.
     pub(super) fn error(&self, doing: &str, said: String) -> Error {
         let kind = self.error_kind();
-        let error = Error::new(kind, format!("the catalog's server refused to {doing}: {said}"));
+        let mut error = Error::new(kind, format!("the catalog's server refused to {doing}: {said}"));
+        // A catalog's own answer has a type.
+        if let Some(proxy) = self.proxy.as_ref().filter(|_| self.kind.is_empty()) {
+            error = error.with("proxy", proxy).hint("The proxy may have answered for the server: check both");
+        }
         match (self.status, kind) {
             (300..=399, _) => error.hint("The server is at another URL: set the catalog's uri to it"),
             (401 | 419, _) => error.hint("Check token and credential, or get new ones"),
@@ -114,6 +122,7 @@ mod tests {
             headers: Vec::new(),
             body: body.as_bytes().to_vec(),
             is_repetition: false,
+            proxy: None,
         })
     }
 

@@ -99,7 +99,7 @@ mod tests {
 
     fn state(body: &str) -> Result<PlanState> {
         let body = body.as_bytes().to_vec();
-        PlanState::of(&HttpAnswer { status: 200, headers: Vec::new(), body, is_repetition: false })
+        PlanState::of(&HttpAnswer { status: 200, headers: Vec::new(), body, is_repetition: false, proxy: None })
     }
 
     #[test]
