@@ -38,9 +38,9 @@ def _iceberg(path: Path) -> fz.Table:
 
 
 def _paimon(path: Path) -> fz.Table:
-    catalog = fz.catalog("p", warehouse=str(path), **{"table-format": "paimon"})
+    catalog = fz.catalog("p", warehouse=str(path))
     catalog.create_namespace("db")
-    return catalog.create_table("db.t", ROWS.schema)
+    return catalog.create_table("db.t", ROWS.schema, format="paimon")
 
 
 @pytest.fixture(params=[_iceberg, _paimon], ids=["iceberg", "paimon"])

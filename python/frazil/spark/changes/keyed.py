@@ -90,12 +90,27 @@ def write_keyed(change: PlacedChange) -> None:
         False,
     )
     given = pa.table(data)
+    new = given.filter(pc.invert(old))
     if change.deletes_all:
         given = given.take(pa.array(_firsts(given, list(key_names))))
+    if change.inserted:
+        _check_keys_are_new(table, new, list(key_names), change.job.branch)
     newest, read = Table(table._core).refresh().snapshot, table.snapshot
     if (newest and newest.id) != (read and read.id):
         raise CommitConflictError("the table was changed while Spark computed the changes", {"table": table.location})
     table._change_rows(merged, given, change.job.branch, change.job.members())
+
+
+def _check_keys_are_new(table: Table, inserted: pa.Table, keys: list[str], branch: str | None) -> None:
+    """Refuses inserted rows whose key the table has. They would change these rows."""
+    have = table.scan(select=keys, at=branch).to_arrow()
+    common = inserted.select(keys).join(have.cast(inserted.select(keys).schema), keys, join_type="inner")
+    if common.num_rows:
+        raise UnsupportedError(
+            "a row that the merge inserts has the primary key of a row of the table",
+            {"key": str(common.slice(0, 1).to_pylist()[0])},
+            "Let the condition of the merge compare the primary key alone, and put the rest into WHEN … AND …",
+        )
 
 
 def _collected(rows: DataFrame) -> pa.Table:

@@ -28,10 +28,12 @@ _SCHEMA = re.compile(r"^ReadSchema: struct<(.*)>$", re.MULTILINE)
 _STRUCTURE = re.compile(r"[,()\[\]\n']")
 # Functions that make strings which are not in the query.
 _MAKES_TEXT = re.compile(
-    r"\b(ch(a)?r|unhex|unbase64|decode|to_csv|from_csv|from_json|to_json|concat_ws|format_string|printf|url_decode)\s*\("
-    r"|\bx\s*'",
+    r"\b(ch(a)?r|unhex|unbase64|decode|to_csv|from_csv|from_json|to_json|concat_ws|format_string|printf|url_decode"
+    r"|array_join|format_number|to_char|to_varchar|space|[lr]pad)\s*\(|\bx\s*'",
     re.IGNORECASE,
 )
+# Names that the texts of schemas and filters would not tell from their own structure.
+_ODD_NAME = re.compile(r"[,:<>()\[\]`]|^\s|\s$")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMPARED = {
@@ -72,7 +74,8 @@ def string_literals(query: str) -> frozenset[str]:
     if "\\" in text or _MAKES_TEXT.search(_QUOTED.sub("''", text)) or not all(map(_is_plain, found)):
         return frozenset()
     # Patterns are shown without wildcards at their ends.
-    return frozenset([*found, *(literal.strip("%") for literal in found)])
+    patterns = [literal.strip("%") for literal in found]
+    return frozenset([*found, *patterns]) if all(map(_is_plain, patterns)) else frozenset()
 
 
 def _is_plain(literal: str) -> bool:
@@ -87,17 +90,25 @@ def pushed_of(plan: str, schemas: Callable[[str], Schema | None], strings: froze
         schema = schemas(location[1]) if location else None
         if location is None or schema is None:
             continue
-        {field.name for field in schema.fields}
-        read = tuple(_paths(columns[1], schema.fields)) if columns else tuple(f.name for f in schema.fields)
-        filters = _FILTERS.search(node)
+        is_odd = _has_odd_names(schema.fields)
+        if columns and not is_odd:
+            read = tuple(_paths(columns[1], schema.fields))
+        else:
+            read = tuple(field.name for field in schema.fields)
+        filters = None if is_odd else _FILTERS.search(node)
         whole = None if filters is None else _Reader(schema, strings).all_of(filters[1])
         found.append(Pushed(location[1], read, whole))
     return found
 
 
+def _has_odd_names(fields: Sequence[Field]) -> bool:
+    """Whether the name of a column or member has a character of this syntax, or looks like a part of it."""
+    return any(_ODD_NAME.search(field.name) or _has_odd_names(field.children) for field in fields)
+
+
 def _paths(text: str, fields: Sequence[Field]) -> Iterable[str]:
     """The columns in a struct's text, `a:int,b:struct<c:int>`, with dots into structs. Ambiguous columns come whole."""
-    for part in _split(text, "<>()"):
+    for part in map(str.strip, _split(text, "<>()")):
         field = next((f for f in fields if part.startswith((f"{f.name}:", f"`{f.name}`:"))), None)
         if field is None:
             continue  # a column of Spark's own
@@ -111,7 +122,7 @@ def _paths(text: str, fields: Sequence[Field]) -> Iterable[str]:
 
 
 def _split(text: str, brackets: str = "()[]") -> list[str]:
-    """The parts between commas outside brackets."""
+    """The parts between commas outside brackets. Spaces are kept, because a literal may begin or end with them."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         if c in brackets[::2]:
@@ -121,7 +132,7 @@ def _split(text: str, brackets: str = "()[]") -> list[str]:
         elif c == "," and depth == 0:
             parts.append(text[start:i])
             start = i + 1
-    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+    return [part for part in [*parts, text[start:]] if part.strip()]
 
 
 class _AmbiguousTextError(Exception):
@@ -139,7 +150,7 @@ class _Reader:
         If one of them is uncertain, the others may be too, and the result is None.
         """
         try:
-            found = [self._filter(part) for part in _split(text)]
+            found = [self._filter(part.strip()) for part in _split(text)]
         except (_AmbiguousTextError, InvalidInputError):
             return None
         certain = [predicate for predicate in found if predicate is not None]
@@ -168,8 +179,8 @@ class _Reader:
 
     def _leaf(self, name: str, parts: list[str]) -> Predicate | None:
         term, type_ = self._column(parts[0])
-        if name == "In" and parts[1].startswith("[") and parts[1].endswith("]"):
-            return term.is_in([self._literal(part, type_) for part in parts[1][1:-1].split(",")])
+        if name == "In" and parts[1].lstrip().startswith("[") and parts[1].endswith("]"):
+            return term.is_in([self._literal(part, type_) for part in parts[1].lstrip()[1:-1].split(",")])
         value = self._literal(parts[1], type_)
         if name in _COMPARED:
             predicate: Predicate = getattr(term, _COMPARED[name])(value)
@@ -194,10 +205,10 @@ class _Reader:
         return col(*names) if len(names) > 1 else col(names[0]), type_
 
     def _literal(self, text: str, type_: str) -> bool | int | float | str | decimal.Decimal:
-        text = text.strip()
         kind = "decimal" if type_.startswith("decimal(") else type_
         if kind == "string" and text in self._strings:
             return text
+        text = text.strip()
         if kind not in _LITERAL or not _LITERAL[kind].fullmatch(text):
             raise _AmbiguousTextError
         parse: dict[str, Callable[[str], bool | float | decimal.Decimal]] = {

@@ -6,8 +6,6 @@ statement runs.
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from frazil.spark.sql.grammar.tokens import Name, tokens_of
 from frazil.spark.sql.predicates import predicate_of
 from frazil.spark.sql.queries import bind, run
 from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.values import literal
 from frazil.spark.sql.writes import wap_branch, wap_properties
 
 __all__ = ["delete_rows", "merge_rows", "update_rows"]
@@ -199,30 +198,3 @@ def _inlined(session: Session, text: str) -> str:
         if colon.text == ":" and name.kind == "word" and name.text in session.args and colon.end == name.start:
             text = text[: colon.start] + literal(session.args[name.text]) + text[name.end :]
     return text
-
-
-def literal(value: Any) -> str:
-    """A value as Spark's SQL writes it.
-
-    Raises:
-        InvalidInputError: It is of another type.
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, decimal.Decimal)):
-        return f"({value}{'BD' if isinstance(value, decimal.Decimal) else ''})"
-    if isinstance(value, float):
-        return f"DOUBLE('{value}')"
-    if isinstance(value, str):
-        # What a backslash means depends on the session's settings.
-        return f"CAST(X'{value.encode().hex()}' AS STRING)" if "'" in value or "\\" in value else f"'{value}'"
-    if isinstance(value, bytes):
-        return f"X'{value.hex()}'"
-    if isinstance(value, dt.datetime):
-        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
-        return f"{kind} '{value.isoformat(sep=' ')}'"
-    if isinstance(value, dt.date):
-        return f"DATE '{value.isoformat()}'"
-    raise InvalidInputError(f"a parameter can't be a {type(value).__name__} here", hint="Write it into the statement")

@@ -6,6 +6,7 @@ the caller.
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import Any
 
@@ -22,6 +23,11 @@ __all__ = ["equal_to", "predicate_of"]
 
 # Types of columns whose constants are the same for Spark and Frazil.
 _TYPES = ("boolean", "int", "long", "date", "string", "timestamp", "timestamptz")
+# Texts that sqlglot does not read as every setting of Spark's parser does: quotes in strings, and names in quotes.
+_READ_OTHERWISE = re.compile(r"''|[\"\\\\]")
+_WHOLE_NUMBER = re.compile(r"\d{1,18}\Z")
+# Types whose constants sqlglot writes as casts.
+_CAST_TYPES = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "BIGINT", "INT"}
 _TURNED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE"}
 
 
@@ -40,7 +46,7 @@ def predicate_of(session: Session, condition: str, schema: Schema, alias: str | 
     """
     from sqlglot import errors, parse_one
 
-    if condition.strip().lower() == "true":
+    if condition.strip().lower() == "true" or _READ_OTHERWISE.search(condition):
         return None
     try:
         tree = parse_one(condition, read="spark")
@@ -127,7 +133,7 @@ class _Reader:
     def _constants(self, nodes: list[Any], field: Field) -> list[Any]:
         """Constants in the type of the column, if that changes none of them."""
         texts = [node.sql(dialect="spark") for node in nodes]
-        if any(self._has_column(node) for node in nodes):
+        if not all(map(_is_constant, nodes)):
             raise _UnsaidError
         type_ = _spark_name(field)
         pairs: list[tuple[str, str | None]] = []
@@ -142,7 +148,14 @@ class _Reader:
             raise _UnsaidError
         return values
 
-    @staticmethod
-    def _has_column(node: Any) -> bool:
-        names = {"Column", "Subquery", "Select", "Placeholder", "Rand", "Anonymous"}
-        return any(type(one).__name__ in names for one in node.walk())
+
+def _is_constant(node: Any) -> bool:
+    """Whether a node is a literal that means the same after sqlglot has written it again. Functions are Spark's."""
+    kind = type(node).__name__
+    if kind in ("Paren", "Neg"):
+        return _is_constant(node.this)
+    if kind == "Cast":
+        return node.to.this.name in _CAST_TYPES and type(node.this).__name__ == "Literal" and _is_constant(node.this)
+    if kind == "Literal":
+        return bool(node.is_string or _WHOLE_NUMBER.match(node.this))
+    return kind == "Boolean"

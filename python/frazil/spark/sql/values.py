@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import types as st
 
+from frazil.exceptions import InvalidInputError
 from frazil.spark.sql.session import Session
 
-__all__ = ["python_value", "value_of", "values_of"]
+__all__ = ["literal", "python_value", "value_of", "values_of"]
 
 _TEXT = re.compile(r"'([^'\\]*)'\Z")
 _NUMBER = re.compile(r"-?\d{1,18}\Z")
@@ -52,3 +54,30 @@ def python_value(value: Any, type_: st.DataType) -> Any:
     if isinstance(type_, st.MapType) and value is not None:
         return dict(value)
     return value
+
+
+def literal(value: Any) -> str:
+    """A value as Spark's SQL writes it.
+
+    Raises:
+        InvalidInputError: It is of another type.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, decimal.Decimal)):
+        return f"({value}{'BD' if isinstance(value, decimal.Decimal) else ''})"
+    if isinstance(value, float):
+        return f"DOUBLE('{value}')"
+    if isinstance(value, str):
+        # What a backslash means depends on the session's settings.
+        return f"CAST(X'{value.encode().hex()}' AS STRING)" if "'" in value or "\\" in value else f"'{value}'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, dt.datetime):
+        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+        return f"{kind} '{value.isoformat(sep=' ')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    raise InvalidInputError(f"a parameter can't be a {type(value).__name__} here", hint="Write it into the statement")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
@@ -12,7 +14,7 @@ from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.predicates import equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Session, Target
-from frazil.spark.sql.values import values_of
+from frazil.spark.sql.values import literal, values_of
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 from frazil.table import Table
@@ -104,14 +106,33 @@ def _by_position(rows: DataFrame, table: Table, columns: list[str]) -> DataFrame
     chosen = []
     for i, name in enumerate(columns):
         column, want = f.col(quoted(f"frazil {i}")), wanted.get(name)
-        nested = isinstance(want, (st.StructType, st.ArrayType, st.MapType)) and have[i] != want
-        chosen.append((column.cast(want) if nested and want is not None else column).alias(name))
+        named = have[i] if want is None else _with_names(have[i], want)
+        chosen.append((column if named == have[i] else column.cast(named)).alias(name))
     return numbered.select(*chosen)
+
+
+def _with_names(have: st.DataType, want: st.DataType) -> st.DataType:
+    """A type with the names that members of structs have in another, by their order. Values keep their types."""
+    if isinstance(have, st.StructType) and isinstance(want, st.StructType) and len(have) == len(want):
+        return st.StructType(
+            [
+                st.StructField(named.name, _with_names(field.dataType, named.dataType), field.nullable)
+                for field, named in zip(have.fields, want.fields, strict=True)
+            ]
+        )
+    if isinstance(have, st.ArrayType) and isinstance(want, st.ArrayType):
+        return st.ArrayType(_with_names(have.elementType, want.elementType), have.containsNull)
+    if isinstance(have, st.MapType) and isinstance(want, st.MapType):
+        key, value = _with_names(have.keyType, want.keyType), _with_names(have.valueType, want.valueType)
+        return st.MapType(key, value, have.valueContainsNull)
+    return have
 
 
 def _with_static(rows: DataFrame, values: dict[str, object]) -> DataFrame:
     for name, value in values.items():
-        rows = rows.select("*", f.lit(value).alias(name))
+        # Spark takes a datetime without a zone for one in Python's zone.
+        column = f.expr(literal(value)) if isinstance(value, dt.datetime) else f.lit(value)
+        rows = rows.select("*", column.alias(name))
     return rows
 
 
