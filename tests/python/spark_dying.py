@@ -112,7 +112,7 @@ def stream(spark: SparkSession, source: str, table: str, checkpoint: str) -> Non
 
 
 VERBS: dict[str, Callable[[SparkSession, str], None]] = {
-    "append": lambda spark, table: fz.spark.append(rows(spark), table, job_id=JOB, distribution="none"),
+    "append": lambda spark, table: fz.spark.append(rows(spark), table, job_id=JOB, distribution="none", engine="arrow"),
     "upsert": lambda spark, table: fz.spark.upsert(rows(spark), table, ["id"], job_id=JOB),
     "delete": lambda spark, table: fz.spark.delete(spark, table, "x >= 10", job_id=JOB),
     "stream": lambda spark, table: stream(spark, MORE[1], table, MORE[2]),

@@ -263,7 +263,7 @@ def test_schema(events: fz.Table) -> None:
     assert arrow.names == schema.names
     assert arrow.field("ts").type == pa.timestamp("us", tz="UTC")
     assert fz.Schema(pa.schema(schema)).names == schema.names
-    with pytest.raises(fz.InvalidInputError, match="not a schema"):
+    with pytest.raises(fz.InvalidInputError, match="is not an Arrow schema"):
         fz.Schema({"id": "long"})
 
 
