@@ -56,7 +56,7 @@ impl Watch {
         if self.0.stopped.load(Ordering::Relaxed) { Err(Error::internal("interrupted")) } else { Ok(()) }
     }
 
-    /// Stops the work by an exception of the Python code that it calls. The first one stays: later ones may come from it.
+    /// Stops the work by an exception of the Python code that it calls. The first one stays, since it may cause others.
     pub(super) fn stop(&self, raised: PyErr) {
         lock(&self.0.raised).get_or_insert(raised);
         self.0.stopped.store(true, Ordering::Relaxed);

@@ -50,6 +50,19 @@ def test_quotes_in_constants(sql: Any, lake: fz.Catalog, format: str) -> None:
         assert column(table, "s") == ["its"]
 
 
+def test_names_in_double_quotes(spark: Any, sql: Any, lake: fz.Catalog) -> None:
+    rows = pa.table({"s": ["u", "x", "c"], "u": ["a", "x", "b"]})
+    table = lake.create_table("db.q", data=rows)
+    sql('delete from lake.db.q where s = "c"')
+    assert column(table, "s") == ["u", "x"]
+    spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    try:
+        sql('delete from lake.db.q where s = "u"')
+    finally:
+        spark.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
+    assert column(table, "s") == ["u"]
+
+
 def test_constants_are_not_cast_from_wider_types(sql: Any, lake: fz.Catalog) -> None:
     table = lake.create_table("db.n", data=pa.table({"id": [9007199254740992, 9007199254740993, 5]}))
     # Spark compares as doubles, which are equal.

@@ -23,8 +23,9 @@ __all__ = ["equal_to", "predicate_of"]
 
 # Types of columns whose constants are the same for Spark and Frazil.
 _TYPES = ("boolean", "int", "long", "date", "string", "timestamp", "timestamptz")
-# Texts that sqlglot does not read as every setting of Spark's parser does: quotes in strings, and names in quotes.
-_READ_OTHERWISE = re.compile(r"''|[\"\\\\]")
+# Texts that sqlglot does not read as every setting of Spark's parser does: quotes and backslashes in strings.
+_READ_OTHERWISE = re.compile(r"''|\"\"|\\")
+_QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
 _WHOLE_NUMBER = re.compile(r"\d{1,18}\Z")
 # Types whose constants sqlglot writes as casts.
 _CAST_TYPES = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "BIGINT", "INT"}
@@ -46,7 +47,7 @@ def predicate_of(session: Session, condition: str, schema: Schema, alias: str | 
     """
     from sqlglot import errors, parse_one
 
-    if condition.strip().lower() == "true" or _READ_OTHERWISE.search(condition):
+    if condition.strip().lower() == "true" or _is_read_otherwise(session, condition):
         return None
     try:
         tree = parse_one(condition, read="spark")
@@ -56,6 +57,13 @@ def predicate_of(session: Session, condition: str, schema: Schema, alias: str | 
         return _Reader(session, schema, alias).of(tree)
     except (_UnsaidError, PySparkException, InvalidInputError):
         return None
+
+
+def _is_read_otherwise(session: Session, condition: str) -> bool:
+    """Whether strings of a condition may be others for Spark than for sqlglot."""
+    if '"' in condition and ("'" in condition or (session.spark.conf.get(_QUOTED_NAMES, "false") or "") == "true"):
+        return True
+    return _READ_OTHERWISE.search(condition) is not None
 
 
 def equal_to(session: Session, schema: Schema, values: dict[str, str]) -> Predicate:
