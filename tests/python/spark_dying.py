@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,15 +25,20 @@ from frazil.spark.changes.job import ChangeSink
 from frazil.spark.datasource import FrazilDataSource
 
 WHAT, JOBS, TABLE, *MORE = sys.argv[1:]
-HOW = JOBS.partition(":")[0]
+PLACE = "FRAZIL_DYING"
 JOB = "the job"
+
+
+def told() -> str:
+    """How tasks end now. A session registers a data source once, so this can't travel with it."""
+    return Path(os.environ[PLACE]).read_text()
 
 
 def die() -> None:
     """Ends the first attempt of a task, or every attempt, at the end of its work."""
     context = TaskContext.get()
     assert context is not None
-    how, _, always = HOW.partition("-")
+    how, _, always = told().partition("-")
     if context.partitionId() != 0 or (context.attemptNumber() > 0 and not always):
         return
     if how == "raise":
@@ -44,7 +50,7 @@ def die() -> None:
 
 def wait(when: str) -> None:
     """Waits for the end of the driver, if this is the moment."""
-    if WHAT != "driver" or when != HOW:
+    if WHAT != "driver" or when != told():
         return
     driver = os.getppid()
     Path(MORE[0]).write_text(when)
@@ -120,7 +126,8 @@ VERBS: dict[str, Callable[[SparkSession, str], None]] = {
 
 
 def main() -> None:
-    global HOW
+    # Workers inherit it.
+    how = os.environ[PLACE] = str(Path(tempfile.mkdtemp()) / "how")
     frazil.spark.changes.job.ChangeSink = DyingSink  # type: ignore[misc]
     frazil.spark.datasource.FrazilDataSource = DyingSource  # type: ignore[misc]
     spark = (
@@ -135,10 +142,10 @@ def main() -> None:
     for name in ("driver-max-rows", "driver-max-bytes"):
         spark.conf.set(f"spark.frazil.changes.{name}", "0")
     for job in JOBS.split(","):
-        # It travels with the writer.
-        HOW, _, verb = job.partition(":")
+        kind, _, verb = job.partition(":")
+        Path(how).write_text(kind)
         try:
-            VERBS[verb](spark, TABLE if WHAT == "driver" else f"{TABLE}/{HOW}_{verb}")
+            VERBS[verb](spark, TABLE if WHAT == "driver" else f"{TABLE}/{kind}_{verb}")
             print(job, "done", flush=True)
         except Exception as error:
             print(job, "failed", type(error).__name__, flush=True)
