@@ -246,7 +246,7 @@ impl IcebergCatalog {
     /// The properties of a new table or view: the catalog's defaults, the given ones, and those that the catalog sets
     /// in any case. The names are those of Java.
     fn properties_of_new(&self, kind: &str, given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
-        let all = self.tables.told_properties()?.unwrap_or(&self.properties);
+        let all = self.tables.server_properties()?.unwrap_or(&self.properties);
         let below = |prefix: String| {
             let found = all.iter().filter_map(move |(name, value)| Some((name.strip_prefix(&prefix)?, value)));
             found.filter(|(name, _)| !name.is_empty()).map(|(name, value)| (name.to_owned(), value.clone()))

@@ -29,7 +29,7 @@ PLACE = "FRAZIL_DYING"
 JOB = "the job"
 
 
-def told() -> str:
+def how_now() -> str:
     """How tasks end now. A session registers a data source once, so this can't travel with it."""
     return Path(os.environ[PLACE]).read_text()
 
@@ -38,7 +38,7 @@ def die() -> None:
     """Ends the first attempt of a task, or every attempt, at the end of its work."""
     context = TaskContext.get()
     assert context is not None
-    how, _, always = told().partition("-")
+    how, _, always = how_now().partition("-")
     if context.partitionId() != 0 or (context.attemptNumber() > 0 and not always):
         return
     if how == "raise":
@@ -50,7 +50,7 @@ def die() -> None:
 
 def wait(when: str) -> None:
     """Waits for the end of the driver, if this is the moment."""
-    if WHAT != "driver" or when != told():
+    if WHAT != "driver" or when != how_now():
         return
     driver = os.getppid()
     Path(MORE[0]).write_text(when)

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -31,11 +29,10 @@ from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.catalogs import table_of
 from frazil.spark.columns import quoted
-from frazil.spark.lanes.spark_paths import place_for_spark
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
-from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
-from frazil.spark.settings import changed_setting
+from frazil.spark.reading.empty_plans import empty_places, empty_table
+from frazil.spark.reading.pushed_filters import Pushed, either, pushed_of, string_literals
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
@@ -44,13 +41,6 @@ __all__ = ["check_names", "frames_of", "named_frames", "needed_scans", "query_ta
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _WITH = re.compile(r"\s*with(\s+recursive)?\s+(?=[`\w])", re.IGNORECASE)
 _COMMENTS = re.compile(r"\A(\s+|--[^\n]*(\n|\Z)|/\*.*?\*/)+", re.DOTALL)
-# Settings of the first planning: no text is cut off, and times are in standard form.
-_SETTINGS = {
-    "spark.sql.maxMetadataStringLength": str(1 << 24),
-    "spark.sql.debug.maxToStringFields": str(1 << 16),
-    "spark.sql.datetime.java8API.enabled": "true",
-}
-_NO_FILE = "frazil-reads-no-file-here"
 
 
 def query_tables(
@@ -152,25 +142,13 @@ def _needs(
     args: Any = None,
 ) -> dict[str, _Need]:
     """The part of each table that the query reads. Tables whose needs are unknown are left out."""
-    with ExitStack() as stack:
-        places: dict[str, str] = {}
-        for name, scan in scans.items():
-            place = place_for_spark(spark, scan._table.metadata_location)
-            if place is None or place in places.values():
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="frazil-sql-"))
-                place = "file:" + folder
-            places[name] = place
-        for setting, value in _SETTINGS.items():
-            stack.enter_context(changed_setting(spark, setting, value))
+    with empty_places(spark, [scan._table.metadata_location for scan in scans.values()]) as places:
+        names = dict(zip(places, scans, strict=True))
         try:
-            reader = spark.read.option("pathGlobFilter", _NO_FILE)
-            nothing = {
-                name: reader.schema(spark_schema(scans[name].schema)).parquet(place) for name, place in places.items()
-            }
+            nothing = {name: empty_table(spark, scans[name].schema, place) for place, name in names.items()}
             plan = _run(spark, query, {**nothing, **(frames or {})}, "EXPLAIN FORMATTED ", args).collect()[0][0]
         except PySparkException:
             return {}  # the query itself will raise its mistakes
-    names = {place: name for name, place in places.items()}
     found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(_with_values(query, args)))
     return {name: need for name in scans if (need := _combined([p for p in found if names[p.location] == name]))}
 
@@ -193,9 +171,7 @@ def _combined(scans: Sequence[Pushed]) -> _Need | None:
     if not scans:
         return None
     columns = tuple(dict.fromkeys(column for scan in scans for column in scan.columns))
-    filters = [scan.filter for scan in scans]
-    whole = None if None in filters else reduce(lambda a, b: a | b, [one for one in filters if one is not None])
-    return _Need(columns, whole)
+    return _Need(columns, either(scan.filter for scan in scans))
 
 
 # ---------------------------------------------------------------- the second

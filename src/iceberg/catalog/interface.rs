@@ -40,7 +40,7 @@ pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// Errors of the connection.
-    fn told_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
+    fn server_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
         Ok(None)
     }
 

@@ -1,6 +1,7 @@
 //! Which proxy a request goes through. Errors name it.
 
 use super::settings::HttpSettings;
+use crate::store::credentials::host_of;
 
 /// Host and port of the proxy for a URL: that of the settings, or else that of the environment.
 pub(super) fn proxy_of(settings: &HttpSettings, url: &str) -> Option<String> {
@@ -20,8 +21,7 @@ fn chosen(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String
     let either = |name: &str| variable(name).or_else(|| variable(&name.to_ascii_lowercase()));
     let own = if url.starts_with("https://") { "HTTPS_PROXY" } else { "HTTP_PROXY" };
     let proxy = either(own).or_else(|| either("ALL_PROXY"))?;
-    let authority_of_url = authority(url)?;
-    let host = host(&authority_of_url);
+    let host = host_of(url);
     let is_direct = |entry: &str| {
         let entry = entry.trim().trim_start_matches('.');
         entry == "*" || (!entry.is_empty() && (host == entry || host.ends_with(&format!(".{entry}"))))
@@ -38,14 +38,6 @@ fn authority(url: &str) -> Option<String> {
     let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = rest.rsplit_once('@').map_or(rest, |(_, authority)| authority);
     (!authority.is_empty()).then(|| authority.to_owned())
-}
-
-/// Without the port.
-fn host(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-        _ => authority,
-    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,6 @@ class Assignments:
     inserted: tuple[str, ...]
     _clauses: Clauses = field(repr=False)
     _values: tuple[Mapping[str, Column], ...] = field(repr=False)
-    _fields: Mapping[str, Field] = field(repr=False)
     _types: Mapping[str, str] = field(repr=False)
     _target: str
 
@@ -106,7 +105,6 @@ def assignments(df: DataFrame, table: Table, clauses: Clauses, names: tuple[str,
         tuple(name for name in fields if name in inserted),
         clauses,
         tuple(values),
-        fields,
         types,  # type: ignore[arg-type]
         names[1],
     )

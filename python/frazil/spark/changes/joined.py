@@ -31,10 +31,11 @@ from frazil.spark.changes.merging import (
     persisted,
 )
 from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange, write_changes
-from frazil.spark.changes.pruning import either, pushed
+from frazil.spark.changes.pruning import pushed
 from frazil.spark.columns import as_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.reading.places import read_placed
+from frazil.spark.reading.pushed_filters import either
 from frazil.spark.settings import setting
 from frazil.spark.writing.schema_changes import SchemaChange
 from frazil.spark.writing.store_assignment import same_name

@@ -93,7 +93,7 @@ def write_keyed(change: PlacedChange) -> None:
     new = given.filter(pc.invert(old))
     if change.deletes_all:
         given = given.take(pa.array(_firsts(given, list(key_names))))
-    if change.inserted:
+    if new.num_rows:
         _check_keys_are_new(table, new, list(key_names), change.job.branch)
     newest, read = Table(table._core).refresh().snapshot, table.snapshot
     if (newest and newest.id) != (read and read.id):

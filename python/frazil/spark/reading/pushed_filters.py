@@ -18,7 +18,7 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, col
 from frazil.schema import Field, Schema
 
-__all__ = ["Pushed", "pushed_of", "string_literals"]
+__all__ = ["Pushed", "either", "pushed_of", "string_literals"]
 
 _NODE = re.compile(r"^\(\d+\) Scan parquet.*?(?=^\(\d+\) |\Z)", re.MULTILINE | re.DOTALL)
 _LOCATION = re.compile(r"^Location: \S+ \[(.*)\]$", re.MULTILINE)
@@ -220,3 +220,13 @@ class _Reader:
         if kind in ("int", "long"):
             return int(text)
         return parse[kind](text) if kind in parse else text
+
+
+def either(filters: Iterable[Predicate | None]) -> Predicate | None:
+    """A filter that keeps what any of these keeps. None keeps everything."""
+    result: Predicate | None = None
+    for number, one in enumerate(filters):
+        if one is None:
+            return None
+        result = one if number == 0 else result | one  # type: ignore[operator]
+    return result

@@ -19,6 +19,7 @@ from frazil.spark.sql.session import Session, Target, renamed
 from frazil.spark.sql.terms import partition_term, sort_term
 from frazil.spark.sql.types import arrow_type_of
 from frazil.spark.sql.values import value_of
+from frazil.spark.sql.writes import constant
 from frazil.spark.types import arrow_type
 from frazil.table import Table
 
@@ -194,10 +195,7 @@ def _identifier_fields(_: Session, target: Target, action: nodes.IdentifierField
 
 def _drop_partitions(session: Session, target: Target, action: nodes.DropPartitions) -> None:
     for partition in action.partitions:
-        missing = [column for column, text in partition if text is None]
-        if missing:
-            raise InvalidInputError(f"DROP PARTITION: column '{missing[0]}' needs a value")
-        values = {column: str(text) for column, text in partition}
+        values = constant(partition)
         target.table.delete(equal_to(session, target.table.schema, values), branch=target.branch)
 
 

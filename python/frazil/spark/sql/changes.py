@@ -22,9 +22,9 @@ from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name, tokens_of
 from frazil.spark.sql.predicates import predicate_of
 from frazil.spark.sql.queries import bind, run
-from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.session import Session
 from frazil.spark.sql.values import literal
-from frazil.spark.sql.writes import wap_branch, wap_properties
+from frazil.spark.sql.writes import commit_options
 
 __all__ = ["delete_rows", "merge_rows", "update_rows"]
 
@@ -37,7 +37,7 @@ def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFra
     if target is None:
         return session.spark.sql(statement, session.args)
     alias = node.alias or node.target[-1]
-    options = _options(session, target)
+    options = commit_options(session, target)
     if node.where is None:
         row_changes.delete(session.spark, target.table, "true", **options)
         return session.nothing()
@@ -56,7 +56,7 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
     if target is None:
         return session.spark.sql(statement, session.args)
     alias = node.alias or node.target[-1]
-    options = _options(session, target)
+    options = commit_options(session, target)
     texts = [node.where or "true", *(text for _, text in node.assignments)]
     names = [".".join(_without(name, alias, node.target)) for name, _ in node.assignments]
     with _expressions(session, texts, node.target, alias, node.ctes) as (where, *values):
@@ -81,7 +81,7 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
         texts += [clause.condition or "true", *clause.values]
     with _expressions(session, texts, node.target, alias, node.ctes) as (on, *rest):
         merge = row_changes.merge_into(
-            rows, target.table, f.expr(on), source=source, target=alias, **_options(session, target)
+            rows, target.table, f.expr(on), source=source, target=alias, **commit_options(session, target)
         )
         if node.evolve:
             merge = merge.withSchemaEvolution()
@@ -122,11 +122,6 @@ def _joined(ctes: str, query: str) -> str:
     if ctes and query.lstrip().upper().startswith("WITH"):
         return f"{ctes} SELECT * FROM ({query})"
     return f"{ctes} {query}".strip()
-
-
-def _options(session: Session, target: Target) -> dict[str, Any]:
-    branch = target.branch or wap_branch(session, target.table)
-    return {"branch": branch, "snapshot_properties": wap_properties(session, target.table)}
 
 
 def _without(name: Name, alias: str, target: Name) -> Name:

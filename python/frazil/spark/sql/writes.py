@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -19,7 +20,7 @@ from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 from frazil.table import Table
 
-__all__ = ["assign_rows", "insert", "truncate", "wap_branch"]
+__all__ = ["commit_options", "constant", "insert", "truncate"]
 
 _PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -33,8 +34,7 @@ def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
     table = target.table
     evolves = node.by_name and (node.evolve or merges_schema(session, table))
     rows = assign_rows(session, table, rows, node)
-    branch = target.branch or wap_branch(session, table)
-    properties = wap_properties(session, table)
+    options = commit_options(session, target)
     if node.replace_where is not None:
         where = predicate_of(session, node.replace_where, table.schema)
         if where is None and node.replace_where.strip().lower() != "true":
@@ -42,15 +42,15 @@ def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
                 f"REPLACE WHERE {node.replace_where} can't be said as a filter",
                 hint="Compare columns with constants, or DELETE the rows and INSERT the new ones",
             )
-        overwrite(rows, table, where, branch=branch, snapshot_properties=properties)
+        overwrite(rows, table, where, **options)
     elif not node.overwrite:
-        append(rows, table, branch=branch, snapshot_properties=properties, merge_schema=evolves)
+        append(rows, table, **options, merge_schema=evolves)
     elif (session.spark.conf.get(_PARTITION_MODE, "static") or "").lower() == "dynamic":
-        overwrite_partitions(rows, table, branch=branch, snapshot_properties=properties)
+        overwrite_partitions(rows, table, **options)
     else:
         static = {column: text for column, text in node.partition if text is not None}
         replaced = equal_to(session, table.schema, named(table, static)) if static else None
-        overwrite(rows, table, replaced, branch=branch, snapshot_properties=properties)
+        overwrite(rows, table, replaced, **options)
     return session.nothing()
 
 
@@ -164,6 +164,9 @@ def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
     return {"wap.id": found} if found else None
 
 
-def target_branch(session: Session, target: Target) -> str | None:
-    """The branch that a statement changes."""
-    return target.branch or wap_branch(session, target.table)
+def commit_options(session: Session, target: Target) -> dict[str, Any]:
+    """The branch that a statement changes, and the properties of its snapshot."""
+    return {
+        "branch": target.branch or wap_branch(session, target.table),
+        "snapshot_properties": wap_properties(session, target.table),
+    }

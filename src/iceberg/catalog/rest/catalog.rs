@@ -52,7 +52,7 @@ impl TableCatalog for RestCatalog {
         self.session.server().map(drop)
     }
 
-    fn told_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
+    fn server_properties(&self) -> Result<Option<&BTreeMap<String, String>>> {
         Ok(Some(&self.session.server()?.properties))
     }
 

@@ -328,24 +328,26 @@ PROCEDURES = {
     "migrate_table": _refused("CREATE TABLE … AS SELECT copies the rows"),
     "migrate_database": _refused("CREATE TABLE … AS SELECT copies the rows of each table"),
     "repair": _refused("A file-system catalog needs no repair"),
+    **{
+        name: _refused(_OF_JAVA)
+        for name in (
+            "alter_function",
+            "alter_view_dialect",
+            "clear_consumers",
+            "compact_chain_table",
+            "create_function",
+            "create_global_index",
+            "drop_function",
+            "drop_global_index",
+            "mark_partition_done",
+            "materialize_deletion_vectors",
+            "reassign_row_id",
+            "remove_unexisting_files",
+            "repair_earliest_snapshot",
+            "reset_consumer",
+            "rewrite_file_index",
+            "trigger_tag_automatic_creation",
+        )
+    },
 }
-for _name in [
-    "alter_function",
-    "alter_view_dialect",
-    "clear_consumers",
-    "compact_chain_table",
-    "create_function",
-    "create_global_index",
-    "drop_function",
-    "drop_global_index",
-    "mark_partition_done",
-    "materialize_deletion_vectors",
-    "reassign_row_id",
-    "remove_unexisting_files",
-    "repair_earliest_snapshot",
-    "reset_consumer",
-    "rewrite_file_index",
-    "trigger_tag_automatic_creation",
-]:
-    PROCEDURES[_name] = _refused(_OF_JAVA)
 """These procedures by name."""
