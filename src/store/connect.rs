@@ -11,6 +11,7 @@ use object_store::limit::LimitStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use reqwest::Url;
 
+use super::connections::SharedConnector;
 use super::credentials::aws::{self, AwsAccess};
 use super::credentials::provider::{TemporaryAwsKeys, TemporaryAzureKey, TemporaryGoogleToken, TemporaryProvider};
 use super::credentials::{Renewal, RequestSigner, SigningConnector, check_endpoint, is_this_machine, live, signer};
@@ -198,6 +199,7 @@ fn s3(
     retry: RetryConfig,
 ) -> Result<AmazonS3Builder> {
     let mut builder = AmazonS3Builder::new().with_client_options(client_options()).with_retry(retry);
+    builder = builder.with_http_connector(SharedConnector);
     let (mut endpoint, mut region) = (None, access.region.clone());
     let (mut virtual_host, mut http) = (false, false);
     for (name, value) in settings {
@@ -247,6 +249,7 @@ fn gcs(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig
     // The token of a machine's service account is asked for by plain HTTP.
     let options = client_options().with_allow_http(true);
     let mut builder = GoogleCloudStorageBuilder::new().with_client_options(options).with_retry(retry);
+    builder = builder.with_http_connector(SharedConnector);
     let (mut endpoint, mut http) = (None, false);
     for (name, value) in settings {
         let Ok(key) = name.parse::<GoogleConfigKey>() else { continue };
@@ -269,6 +272,7 @@ fn gcs(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig
 
 fn azure(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<MicrosoftAzureBuilder> {
     let mut builder = MicrosoftAzureBuilder::new().with_client_options(client_options()).with_retry(retry);
+    builder = builder.with_http_connector(SharedConnector);
     let (mut endpoint, mut http) = (None, false);
     for (name, value) in settings {
         let Ok(key) = name.parse::<AzureConfigKey>() else { continue };
@@ -300,7 +304,8 @@ fn web(bucket: &StoreBucket, settings: Vec<(String, String)>, retry: RetryConfig
         }
     }
     let options = options.with_allow_http(allows_http(&bucket.name, http)?);
-    Ok(HttpBuilder::new().with_url(&bucket.name).with_client_options(options).with_retry(retry))
+    let builder = HttpBuilder::new().with_url(&bucket.name).with_client_options(options).with_retry(retry);
+    Ok(builder.with_http_connector(SharedConnector))
 }
 
 /// Whether an endpoint uses plain HTTP.

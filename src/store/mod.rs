@@ -25,6 +25,7 @@
 //! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
+mod connections;
 pub mod credentials;
 pub mod database;
 mod disk;

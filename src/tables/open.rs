@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::state::IcebergTable;
 use crate::paimon::state::PaimonTable;
+use crate::parallel;
 use crate::rows::seam::Table;
 use crate::store::{self, Store, location};
 
@@ -22,10 +23,26 @@ pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bo
     if let Some(table) = super::toy::ToyTable::find(&store, &location::absolute(location)?)? {
         return Ok(Arc::new(table));
     }
-    if !is_file && let Some(table) = paimon_at(&store, location, &storage_options)? {
-        return Ok(Arc::new(table));
+    let iceberg = || IcebergTable::open_in(store.clone(), location, storage_options.clone(), moved).map(shared);
+    if is_file {
+        return iceberg();
     }
-    Ok(Arc::new(IcebergTable::open_in(store, location, storage_options, moved)?))
+    let paimon = || Ok(paimon_at(&store, location, &storage_options)?.map(shared));
+    if !store.is_remote() {
+        return paimon()?.map_or_else(iceberg, Ok);
+    }
+    // Each answer takes a round trip, so both formats are looked for at the same time.
+    let look = |format: usize| Ok(if format == 0 { paimon() } else { iceberg().map(Some) });
+    for found in parallel::in_parallel_on(2, 2, look)? {
+        if let Some(table) = found? {
+            return Ok(table);
+        }
+    }
+    Err(Error::internal("neither format was looked for"))
+}
+
+fn shared<T: Table + 'static>(table: T) -> Arc<dyn Table> {
+    Arc::new(table)
 }
 
 /// The Paimon table in a folder. `None` for a user who may read files by name but not list them.

@@ -30,6 +30,8 @@ class Request:
     path: str
     range: str | None
     if_none_match: str | None
+    # 1 for a request that came before any answer was given, 2 for one that may follow from such an answer, and so on.
+    turn: int
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Proxy:
     faults: list[Fault] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     latency: float = 0.0
+    # The latest turn that has an answer.
+    turn: int = 0
 
     def fault(
         self,
@@ -79,7 +83,7 @@ class Proxy:
     def watched(self) -> Iterator[list[Request]]:
         """The requests that come meanwhile."""
         seen: list[Request] = []
-        first = len(self.requests)
+        first, self.turn = len(self.requests), 0
         yield seen
         seen.extend(self.requests[first:])
 
@@ -93,7 +97,8 @@ def _handler(proxy: Proxy, port: int) -> type[http.server.BaseHTTPRequestHandler
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked = self.headers.get
             with proxy.lock:
-                proxy.requests.append(Request(self.command, self.path, asked("Range"), asked("If-None-Match")))
+                turn = proxy.turn + 1
+                proxy.requests.append(Request(self.command, self.path, asked("Range"), asked("If-None-Match"), turn))
             fault = proxy.take_fault(self.command, self.path)
             if fault is not None and fault.also is not None:
                 fault.also()
@@ -122,6 +127,8 @@ def _handler(proxy: Proxy, port: int) -> type[http.server.BaseHTTPRequestHandler
                 return None
             headers = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP}
             length = answer.getheader("Content-Length") if self.command == "HEAD" else None
+            with proxy.lock:
+                proxy.turn = max(proxy.turn, turn)
             return self.answer(answer.status, headers, content, length)
 
         def answer(self, status: int, headers: dict[str, str], content: bytes, length: str | None = None) -> None:

@@ -470,6 +470,35 @@ def test_manifests_are_read_at_once(table: fz.Table, proxy: Proxy) -> None:
     assert took < 0.2 * 6  # the list, then all manifests: one after the other they would take 2.6 s
 
 
+def test_opening_takes_two_round_trips(table: fz.Table, proxy: Proxy, bucket: str, options: dict[str, str]) -> None:
+    table.append(rows(1))
+    proxy.latency = 0.3
+    with proxy.watched() as seen:
+        fz.open_table(f"s3://{bucket}/wh/db/t", storage_options=options)
+    proxy.latency = 0.0
+    assert [r.turn for r in seen] == [1, 1, 1, 2]
+    assert seen[-1].path.endswith(".metadata.json")
+
+
+def test_few_rows_are_fetched_with_the_columns_that_decide(lake: fz.Catalog, proxy: Proxy) -> None:
+    count = 200_000
+    noise = pa.array([os.urandom(16) for _ in range(count)], pa.binary())
+    data = pa.table({"id": pa.array(range(count), pa.int64()), "noise": noise})
+    table = lake.create_table("db.few", data.schema)
+    table.append(data)
+    scan = table.refresh().scan("id between 50000 and 50009")
+    scan.plan()
+    proxy.latency = 0.3
+    with proxy.watched() as seen:
+        got = scan.to_arrow()
+    proxy.latency = 0.0
+    assert got.equals(data.slice(50_000, 10).cast(got.schema))
+    reads = [r for r in seen if r.path.endswith(".parquet")]
+    first = min(r.turn for r in reads)
+    # The end of the file, then the pages of both columns.
+    assert [r.turn - first for r in reads] == [0, 1, 1]
+
+
 def test_a_small_file_is_one_request(table: fz.Table, proxy: Proxy) -> None:
     table.append(rows(*range(1000)))
     scan = table.refresh().scan("id between 10 and 20")

@@ -33,6 +33,13 @@ use crate::data::read::filter_columns::FilterColumns;
 use crate::data::read::source::{BATCH_BYTES, DecodeRequest, FilePart, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
+/// The most bytes of other columns that are fetched together with the deciding columns, where the page index left out
+/// rows. A store that is 20 ms away sends them in the time of one more request.
+const WITH_INDEX_BYTES: u64 = 2 << 20;
+
+/// The same where no page index left out rows. Perhaps no row stays.
+const WITHOUT_INDEX_BYTES: u64 = 256 << 10;
+
 /// Rows that a column skips at once to catch up.
 const MISSED_ROWS: usize = 65_536;
 
@@ -161,12 +168,26 @@ impl Side {
         Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
     }
 
+    /// What to fetch for the selected rows of a row group.
+    fn fetches(&self, plan: &DecodePlan, group: usize, selected: &[Range<usize>]) -> Option<Vec<Fetch>> {
+        let metadata = plan.metadata.metadata();
+        self.flats.iter().map(|flat| Fetch::of(metadata, group, flat.leaf, selected)).collect()
+    }
+
+    /// Starts to fetch the pages of the selected rows of a row group, if they are few bytes.
+    fn begin(&mut self, file: &ParquetFile, plan: &DecodePlan, group: usize, selected: &[Range<usize>]) {
+        let Some(fetches) = self.fetches(plan, group, selected) else { return };
+        let ranges: Vec<_> = fetches.into_iter().flat_map(|fetch| fetch.bytes).collect();
+        let bytes = ranges.iter().map(|r| r.end.saturating_sub(r.start)).fold(0, u64::saturating_add);
+        let most = if plan.selection.is_some() { WITH_INDEX_BYTES } else { WITHOUT_INDEX_BYTES };
+        self.ahead = if bytes <= most { GroupsAhead::begin(file, ranges) } else { GroupsAhead::none() };
+    }
+
     /// Fetches the pages of the selected rows of a row group. Returns the bytes that strings of a row have in memory,
     /// as [`ParquetFile::dictionary_row_bytes`] does.
     fn open(&mut self, file: &ParquetFile, plan: &DecodePlan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
         let metadata = plan.metadata.metadata();
-        let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
-        let fetches = self.flats.iter().map(fetch).collect::<Option<Vec<_>>>();
+        let fetches = self.fetches(plan, group, selected);
         let fetches = fetches.ok_or_else(|| Error::corrupt("a column chunk is outside the file"))?;
         let ranges: Vec<_> = fetches.iter().flat_map(|fetch| fetch.bytes.clone()).collect();
         let fetched = self.ahead.pages(file, &ranges)?;
@@ -410,10 +431,10 @@ impl FlatReading {
             .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
     }
 
-    /// The rows of a row group that the late columns may need: those kept up to `end`, and all after it. Without an
-    /// index, all rows must be fetched.
+    /// The rows of a row group that the late columns may need: those kept up to `end`, and all after it. All selected
+    /// rows, if they are under way. Without an index, all rows must be fetched.
     fn wanted(&self, kept: &KeptRows, group: OpenGroup, end: usize) -> Selected {
-        if self.plan.selection.is_none() {
+        if self.plan.selection.is_none() || self.late.ahead.is_under_way() {
             return self.selected.clone();
         }
         let behind = self.selected.iter().map(|range| range.start.max(end)..range.end);
@@ -445,6 +466,9 @@ impl FlatReading {
             let Some((index, selected)) = self.groups.next() else { return Ok(None) };
             if selected.is_empty() {
                 continue;
+            }
+            if !self.early.flats.is_empty() {
+                self.late.begin(&self.file, &self.plan, index, &selected);
             }
             let mut row_bytes = self.early.open(&self.file, &self.plan, index, &selected)?;
             // All columns are needed if no column decides first.

@@ -40,6 +40,20 @@ impl GroupsAhead {
         GroupsAhead { groups: Vec::new(), under_way: VecDeque::new() }
     }
 
+    /// Starts to fetch the only requests that are known: these column chunks or pages of one row group. `none` where the
+    /// store fetches nothing ahead.
+    pub(crate) fn begin(file: &ParquetFile, ranges: Vec<Range<u64>>) -> GroupsAhead {
+        match file.fetch_ahead(&ranges) {
+            Some(fetching) => GroupsAhead { groups: vec![ranges], under_way: VecDeque::from([(0, fetching)]) },
+            None => GroupsAhead::none(),
+        }
+    }
+
+    /// Whether a request is under way.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     /// The pages that the decoder requests. When it requests a row group, this also starts to fetch the next ones.
     ///
     /// # Errors

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::connections::SharedConnector;
 
 /// How long a signature is used again. Signatures of S3 are valid for 15 minutes.
 const KEPT: Duration = Duration::from_secs(60);
@@ -88,7 +89,7 @@ impl SigningConnector {
 
 impl HttpConnector for SigningConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let inner = ReqwestConnector::default().connect(options)?;
+        let inner = SharedConnector.connect(options)?;
         Ok(HttpClient::new(SigningService { inner, connector: self.clone(), kept: Mutex::default() }))
     }
 }
