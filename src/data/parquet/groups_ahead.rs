@@ -40,8 +40,8 @@ impl GroupsAhead {
         GroupsAhead { groups: Vec::new(), under_way: VecDeque::new() }
     }
 
-    /// Starts to fetch the only requests that are known: these column chunks or pages of one row group. `none` where the
-    /// store fetches nothing ahead.
+    /// Starts to fetch these chunks or pages of one row group, the only ones that are known. Nothing is under way where
+    /// the store fetches nothing ahead.
     pub(crate) fn begin(file: &ParquetFile, ranges: Vec<Range<u64>>) -> GroupsAhead {
         match file.fetch_ahead(&ranges) {
             Some(fetching) => GroupsAhead { groups: vec![ranges], under_way: VecDeque::from([(0, fetching)]) },
