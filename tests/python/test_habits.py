@@ -6,7 +6,9 @@ Each line is right here, or the error names Frazil's word.
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
+import json
 import pathlib
 import pickle
 import re
@@ -328,6 +330,7 @@ def _classes_of_others() -> list[tuple[str, Any, str]]:
     import pyiceberg.table.maintenance
     import pyiceberg.table.refs
     import pyiceberg.table.sorting
+    import pyspark.sql.catalog
     from pyiceberg.table.update import schema, snapshot, sorting, spec
     from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2
 
@@ -358,6 +361,7 @@ def _classes_of_others() -> list[tuple[str, Any, str]]:
         ("Spark", DataFrameWriterV2, "Table"),
         ("Spark", DataFrame, "Scan"),
         ("Spark", Column, "Term"),
+        ("Spark", pyspark.sql.catalog.Catalog, "Catalog"),
         ("Polars", pl.LazyFrame, "Scan"),
     ]
 
@@ -401,6 +405,46 @@ def test_every_name_of_others_is_right_or_answered(table: fz.Table) -> None:
                     bare.append(f"{library} {name}.{word}")
     assert bare == []
     assert asked > 400
+
+
+# Base classes, and what PyIceberg makes for itself. The last two are of a database that only PyIceberg reads.
+INTERNAL_CLASSES = """TimeResolution TimeTransform Transform UnknownTransform PrimitiveType IcebergType
+    ConditionalCheckFailedException DynamoDbError GenericDynamoDbError GeographyType GeometryType"""
+
+
+@pytest.mark.parametrize("module", ["expressions", "types", "transforms", "exceptions"])
+def test_every_class_of_pyiceberg_is_right_or_answered(module: str) -> None:
+    """What scripts import by name."""
+    theirs = importlib.import_module(f"pyiceberg.{module}")
+    names = [
+        name
+        for name, value in vars(theirs).items()
+        if isinstance(value, type) and value.__module__ == theirs.__name__ and name.isidentifier()
+    ]
+    names = [n for n in names if not re.match(r"_|Bound|Unbound[^P]|Literal|Set|Unary|Unbound", n)]
+    bare = []
+    for name in sorted(set(names) - set(INTERNAL_CLASSES.split())):
+        try:
+            getattr(fz, name)
+        except AttributeError as error:
+            if " here" not in str(error):
+                bare.append(name)
+    assert bare == []
+    assert len(names) > 5
+
+
+@pytest.mark.parametrize("word", ["location", "name", "schema", "snapshots", "sort_order", "snapshot"])
+def test_properties_that_others_call(word: str, table: fz.Table) -> None:
+    """`table.location()` is a method of PyIceberg, and a property here."""
+    with pytest.raises(TypeError, match=f"`{word}` is a property here: write it without"):
+        getattr(table, word)()
+
+
+def test_texts_of_properties_are_plain(table: fz.Table) -> None:
+    assert table.name == "db.t"
+    assert type(pickle.loads(pickle.dumps(table.name))) is str
+    assert type(copy.deepcopy(table.location)) is str
+    assert json.dumps([table.name]) == '["db.t"]'
 
 
 @pytest.mark.parametrize("owner", others.ATTRIBUTES)

@@ -1,4 +1,4 @@
-"""What engines do with rows, and writers that others configure step by step: names that are answered alike."""
+"""What engines do with rows, errors, and writers that are configured step by step: names that are answered alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,32 @@ sum top_k unique unnest var width with_columns_seq with_row_count with_row_index
 
 _SPARK_FILES = "csv excel json orc parquet text xml jdbc"
 
+_NOT_FOUND = "NoSuchIcebergTableError NoSuchIdentifierError NoSuchPlanTaskError NoSuchPropertyException NoSuchViewError"
+_DENIED = "AuthorizationExpiredError ForbiddenError OAuthError SignError UnauthorizedError"
+_STORE = "RESTError ServerError ServiceUnavailableError TooManyRequestsError"
+
 ENGINES: dict[str, list[tuple[str, str, str]]] = {
+    "frazil": [
+        ("PyIceberg", "frazil.NotFoundError", _NOT_FOUND),
+        ("PyIceberg", "frazil.AlreadyExistsError", "ViewAlreadyExistsError"),
+        ("PyIceberg", "frazil.PermissionDeniedError", _DENIED),
+        ("PyIceberg", "frazil.StoreError", _STORE),
+        ("PyIceberg", "frazil.InvalidInputError", "BadRequestError NamespaceNotEmptyError ResolveError"),
+        ("PyIceberg", "frazil.CommitConflictError", "ValidationException WaitingForLockException"),
+        ("PyIceberg", "ImportError", "NotInstalledError"),
+        ("PyIceberg", "frazil.Predicate", "BooleanExpression"),
+    ],
+    "Catalog": [
+        ("Spark", "list_namespaces()", "currentDatabase getDatabase"),
+        ("Spark", "frazil.catalog(name)", "currentCatalog listCatalogs setCurrentCatalog"),
+        ("Spark", "'db.table', with the namespace in each name", "setCurrentDatabase"),
+        ("Spark", "load_table(…).schema", "listColumns"),
+        ("Spark", "create_table(…)", "createExternalTable"),
+        ("Spark", "load_table(…).scan().to_spark(spark).cache()", "cacheTable isCached uncacheTable clearCache"),
+        ("Spark", "load_table(…).refresh()", "refreshByPath recoverPartitions"),
+        ("Spark", "drop_view(…)", "dropTempView dropGlobalTempView"),
+        ("Spark", "frazil.spark.sql(spark, query)", "functionExists getFunction listFunctions registerFunction"),
+    ],
     "Scan": [
         ("Spark", "to_spark(spark).{name}", _SPARK_ROWS),
         ("Polars", "to_polars(lazy=True).{name}", _POLARS_ROWS),
