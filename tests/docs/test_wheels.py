@@ -170,6 +170,12 @@ def test_a_wheel_is_tried(printed: str, wanted: str, tmp_path: Path, monkeypatch
     assert wheel_tries.tried(path, place) == wanted
 
 
+def test_a_python_that_does_not_start(tmp_path: Path) -> None:
+    (path := tmp_path / "frazil-1-cp310-abi3-manylinux_2_17_x86_64.whl").write_text("")
+    place = wheel_tries.Place("here", "x86_64-gnu", "false")
+    assert wheel_tries.tried(path, place) == "FAILED: false ended with 1"
+
+
 def test_places_that_are_missing(tmp_path: Path) -> None:
     place = wheel_tries.Place("a root", "x86_64-musl", "/opt/python", tmp_path)
     assert wheel_tries.tried(Path("frazil-1-cp310-abi3-musllinux_1_2_x86_64.whl"), place).startswith("not tried: ")

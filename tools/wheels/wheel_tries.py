@@ -134,10 +134,10 @@ def tried(wheel: Path, place: Place) -> str:
         return ""
     if place.root is not None and (os.geteuid() != 0 or not (place.root / place.python.lstrip("/")).exists()):
         return "not tried: " + ("needs root" if os.geteuid() else "missing (tools/wheels/roots.sh makes it)")
-    if not fits_python(wheel, place):
-        return ""
     folder = place.folder()
     try:
+        if not fits_python(wheel, place):
+            return ""
         for file in [wheel, *pyarrow(place).iterdir(), ROOT / "README.md", Path(__file__).with_name("smoke.py")]:
             shutil.copy(file, folder)
         inside = place.seen(folder)
@@ -153,6 +153,8 @@ def tried(wheel: Path, place: Place) -> str:
         return f"{printed[1]}, imported in {1000 * fastest:.0f} ms"
     except subprocess.TimeoutExpired:
         return f"FAILED: no answer in {SECONDS} seconds"
+    except subprocess.CalledProcessError as fault:
+        return f"FAILED: {fault.cmd[0]} ended with {fault.returncode}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
