@@ -170,6 +170,22 @@ def test_a_wheel_is_tried(printed: str, wanted: str, tmp_path: Path, monkeypatch
     assert wheel_tries.tried(path, place) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "no message"),
+        ("no room\n", "no room"),
+        ("Traceback\n  a\nModuleNotFoundError: No module named 'x'\n", "ModuleNotFoundError: No module named 'x'"),
+        (
+            "Traceback\npy4j.protocol.Py4JJavaError: An error\n: org.SparkException: none\n\tat a.b\n\t... 21 more\n",
+            "org.SparkException: none",
+        ),
+    ],
+)
+def test_the_error_of_a_try(text: str, wanted: str) -> None:
+    assert wheel_tries.error_line(text) == wanted
+
+
 def test_a_python_that_does_not_start(tmp_path: Path) -> None:
     (path := tmp_path / "frazil-1-cp310-abi3-manylinux_2_17_x86_64.whl").write_text("")
     place = wheel_tries.Place("here", "x86_64-gnu", "false")

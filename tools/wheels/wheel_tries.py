@@ -128,6 +128,13 @@ def commands(place: Place, folder: Path) -> list[list[str]]:
     return [place.command(*install), place.command(*smoke), *[place.command("-c", IMPORT)] * IMPORTS]
 
 
+def error_line(text: str) -> str:
+    """The line that names the last error, or else the last line. Errors of Java go on for many lines after it."""
+    lines = text.strip().splitlines() or ["no message"]
+    named = [line for line in lines if re.match(r"(: )?[A-Za-z_][\w.]*(Error|Exception|Interrupt)\b", line)]
+    return (named or lines)[-1].removeprefix(": ")
+
+
 def tried(wheel: Path, place: Place) -> str:
     """Installs a wheel and runs `smoke.py`: `ok: …`, or the last line of the error. Empty for another place's wheel."""
     if not fits_machine(wheel, place):
@@ -147,7 +154,7 @@ def tried(wheel: Path, place: Place) -> str:
         for command in commands(place, folder):
             run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment)
             if run.returncode:
-                return "FAILED: " + ((run.stderr.strip() or "no message").splitlines()[-1])[:150]
+                return f"FAILED: {error_line(run.stderr)[:150]}"
             printed.append((run.stdout.strip() or "no output").splitlines()[-1])
         fastest = min(map(float, printed[-IMPORTS:]))
         return f"{printed[1]}, imported in {1000 * fastest:.0f} ms"
