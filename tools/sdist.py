@@ -90,7 +90,9 @@ def main() -> None:
         vendored(source / "vendor")
         configuration = source / ".cargo" / "config.toml"
         configuration.write_text(configuration.read_text("utf-8") + USE_VENDORED, "utf-8")
-        packed(source, out / made.name)
+        # A build that was stopped leaves no half of a package.
+        packed(source, folder / "whole.tar.gz")
+        shutil.move(folder / "whole.tar.gz", out / made.name)
     print(f"{out / made.name}: {(out / made.name).stat().st_size / 1e6:.1f} MB")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -130,7 +131,71 @@ def test_a_wheel_without_licences_fails(tmp_path: Path, monkeypatch: pytest.Monk
 def test_where_a_wheel_is_tried(name: str, free: bool, wanted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheel_tries.Place, "free_threaded", lambda _: free)
     places = [wheel_tries.Place("here", target, "python") for target in wheel_targets.TARGETS]
-    assert [place.target for place in places if wheel_tries.fits(Path(name), place)] == wanted
+    path = Path(name)
+    fitting = [place for place in places if wheel_tries.fits_machine(path, place)]
+    assert [place.target for place in fitting if wheel_tries.fits_python(path, place)] == wanted
+
+
+def stand_in(folder: Path, printed: str) -> Path:
+    """A program in the place of Python: as pip it does nothing, and each import takes the next of some times."""
+    (folder / "times").write_text("0.5\n0.03\n0.04\n0.2\n0.3\n")
+    script = f"""#!/bin/sh
+case "$*" in
+*version_info*) echo 3.12 ;;
+*GIL_DISABLED*) echo 0 ;;
+*perf_counter*) head -1 {folder}/times; sed -i 1d {folder}/times ;;
+*smoke.py*) {printed} ;;
+esac
+"""
+    (path := folder / "python").write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("printed", "wanted"),
+    [
+        ("echo about; echo 'ok: import'", "ok: import, imported in 30 ms"),
+        ("echo 'Traceback'>&2; echo 'ValueError: no' >&2; exit 1", "FAILED: ValueError: no"),
+        ("exit 3", "FAILED: no message"),
+    ],
+)
+def test_a_wheel_is_tried(printed: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").mkdir()
+    for name in ("pip-1-py3-none-any.whl", "pyarrow-1.whl"):
+        (tmp_path / "cache" / name).write_text("")
+    monkeypatch.setattr(wheel_tries, "pyarrow", lambda _: tmp_path / "cache")
+    (path := tmp_path / "frazil-1-cp310-abi3-manylinux_2_17_x86_64.whl").write_text("")
+    place = wheel_tries.Place("here", "x86_64-gnu", str(stand_in(tmp_path, printed)))
+    assert wheel_tries.tried(path, place) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "no message"),
+        ("no room\n", "no room"),
+        ("Traceback\n  a\nModuleNotFoundError: No module named 'x'\n", "ModuleNotFoundError: No module named 'x'"),
+        (
+            "Traceback\npy4j.protocol.Py4JJavaError: An error\n: org.SparkException: none\n\tat a.b\n\t... 21 more\n",
+            "org.SparkException: none",
+        ),
+    ],
+)
+def test_the_error_of_a_try(text: str, wanted: str) -> None:
+    assert wheel_tries.error_line(text) == wanted
+
+
+def test_a_python_that_does_not_start(tmp_path: Path) -> None:
+    (path := tmp_path / "frazil-1-cp310-abi3-manylinux_2_17_x86_64.whl").write_text("")
+    place = wheel_tries.Place("here", "x86_64-gnu", "false")
+    assert wheel_tries.tried(path, place) == "FAILED: false ended with 1"
+
+
+def test_places_that_are_missing(tmp_path: Path) -> None:
+    place = wheel_tries.Place("a root", "x86_64-musl", "/opt/python", tmp_path)
+    assert wheel_tries.tried(Path("frazil-1-cp310-abi3-musllinux_1_2_x86_64.whl"), place).startswith("not tried: ")
+    assert wheel_tries.tried(Path("frazil-1-cp310-abi3-musllinux_1_2_aarch64.whl"), place) == ""
 
 
 def test_builds_for_arm_allow_large_pages() -> None:
@@ -159,6 +224,15 @@ def test_vendored_crates_are_shortened(tmp_path: Path) -> None:
     assert [one["package"] for one in sums] == ["sum", "sum"]
     assert (tmp_path / "left/src/lib.rs").read_text() == ""
     assert (tmp_path / "left/Cargo.toml").read_text() == "text"
+
+
+def test_the_source_package_has_files_of_its_own_folders_alone() -> None:
+    """A pattern without a slash in front matches in every folder, also in those of virtual environments."""
+    found = re.search(r"^include = (\[.*\])$", (licences.ROOT / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
+    assert found is not None
+    patterns = json.loads(found[1])
+    assert "/README.md" in patterns
+    assert [pattern for pattern in patterns if not pattern.startswith("/")] == []
 
 
 def test_sdists_are_the_same_each_time(tmp_path: Path) -> None:

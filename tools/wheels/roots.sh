@@ -1,61 +1,89 @@
 #!/usr/bin/env bash
-# roots.sh FOLDER: makes what wheels are tried in, where it is missing. Needs root, mmdebstrap, musl-gcc, qemu-aarch64-static
-# and CPYTHON and ZLIB, unpacked sources of CPython 3.14 and of zlib (for example of Debian's source packages).
-#   FOLDER/glibc   Debian 11 (glibc 2.31) with CPython 3.14 and 3.14t
-#   FOLDER/musl    musl and nothing else, with CPython 3.14
-# A machine with musl can't run Spark: its Snappy then looks for musl's library. Remove the package afterwards.
-#   FOLDER/arm64   Debian 13 for aarch64 with its Python 3.13; qemu runs it
+# roots.sh FOLDER: makes what wheels are tried in, where it is missing. Needs root, mmdebstrap, qemu-aarch64-static and gcc
+# for both machines (Debian's gcc and gcc-aarch64-linux-gnu). CPYTHON and ZLIB are unpacked sources of CPython 3.14 and of zlib,
+# for example of Debian's source packages.
+#   FOLDER/glibc        Debian 11 (glibc 2.31) with CPython 3.14 and 3.14t
+#   FOLDER/musl         musl and nothing else, with CPython 3.14
+#   FOLDER/arm64        Debian 13 for aarch64 with its Python 3.13; qemu runs it
+#   FOLDER/arm64-musl   as FOLDER/musl, for aarch64; qemu runs it
+# This machine gets no package: Spark's Snappy fails on machines where musl is installed.
 set -eu
+# These Pythons are for trials alone. They compile faster this way.
+export OPT="-O1 -DNDEBUG"
 folder=$(realpath -m "$1")
 source=$(realpath "${CPYTHON:?set CPYTHON to the unpacked source of CPython 3.14}")
+zlib=$(realpath "${ZLIB:?set ZLIB to the unpacked source of zlib}")
 mkdir -p "$folder"
-
-# python_into PREFIX OPTION...: configures in the working directory and installs.
-python_into() {
-  local prefix=$1
-  shift
-  "$source/configure" -q --prefix="$prefix" --without-ensurepip --disable-test-modules "$@" >/dev/null
-  make -s -j2 >make.log 2>&1
-  make -s install DESTDIR="${INTO:-}" >>make.log 2>&1
-}
 
 if [ ! -e "$folder/glibc/opt/py314/bin/python3.14" ]; then
   echo "== Debian 11 with CPython 3.14 and 3.14t (about 10 minutes)"
   [ -e "$folder/glibc/bin/sh" ] || mmdebstrap --quiet --variant=minbase --include=gcc,make,libc6-dev,zlib1g-dev,libffi-dev bullseye "$folder/glibc"
   mkdir -p "$folder/glibc/src"
   cp -a "$source" "$folder/glibc/src/cpython"
-  { declare -f python_into; cat <<'INSIDE'; } | chroot "$folder/glibc" /bin/bash -eu
-source=/src/cpython
+  chroot "$folder/glibc" /bin/bash -eu <<'INSIDE'
+# installed PREFIX OPTION...: CPython, built in the working directory.
+installed() {
+  local prefix=$1
+  shift
+  /src/cpython/configure -q --prefix="$prefix" --without-ensurepip --disable-test-modules "$@" >configure.log 2>&1
+  make -s -j2 >make.log 2>&1
+  make -s install >>make.log 2>&1
+}
 mkdir -p /src/t /src/g
-cd /src/t && python_into /opt/py314t --disable-gil
-cd /src/g && python_into /opt/py314
+cd /src/t && installed /opt/py314t --disable-gil
+cd /src/g && installed /opt/py314
 rm -rf /src
 INSIDE
 fi
 
+# extracted FOLDER SUITE ARCHITECTURE PACKAGE: a package and what it depends on, only unpacked.
+extracted() {
+  mmdebstrap --quiet --variant=extract --arch="$3" --include="$4" "$2" "$1"
+  # Such packages leave these links out.
+  for name in bin lib sbin; do [ -e "$1/$name" ] || ln -s "usr/$name" "$1/$name"; done
+}
+
+# musl_root FOLDER ARCHITECTURE MACHINE: musl's library of Debian, and CPython that gcc builds for it.
+musl_root() {
+  local build host=$3-linux-musl
+  build=$(mktemp -d)
+  extracted "$build/musl" trixie "$2" musl-dev,linux-libc-dev
+  extracted "$1" trixie "$2" musl
+  ln -sf "ld-musl-$3.so.1" "$1/lib/libc.musl-$3.so.1"
+  mkdir -p "$1/tmp" "$build/kernel" "$build/python"
+  # The headers of the kernel are Debian's; those of musl lack them.
+  ln -s "$build/musl/usr/include/"{linux,asm-generic} "$build/musl/usr/include/$3-linux-gnu/asm" "$build/kernel/"
+  sed "s| /usr/include/| $build/musl/usr/include/|g; s|/usr/lib/$host|$build/musl/usr/lib/$host|g" \
+    "$build/musl/usr/lib/$host/musl-gcc.specs" >"$build/specs"
+  cat >"$build/cc" <<CC
+#!/bin/sh
+[ "\$1" != --print-multiarch ] || { echo $host; exit; }
+exec $3-linux-gnu-gcc -specs=$build/specs -isystem $build/kernel "\$@"
+CC
+  chmod +x "$build/cc"
+  export CC=$build/cc AR="$3-linux-gnu-ar" RANLIB="$3-linux-gnu-ranlib"
+  # zlib for `zipimport` and pip; everything else is left out.
+  cp -a "$zlib" "$build/zlib"
+  (cd "$build/zlib" && CHOST=$host CFLAGS="-O2 -fPIC" ./configure --static --prefix="$build/installed" && make -s install) >"$build/zlib.log" 2>&1
+  cd "$build/python"
+  ZLIB_CFLAGS="-I$build/installed/include" ZLIB_LIBS="-L$build/installed/lib -lz" "$source/configure" -q --prefix=/opt/py314 \
+    --host="$host" --build="$(gcc -dumpmachine)" --with-build-python="$folder/glibc/opt/py314/bin/python3.14" \
+    --without-ensurepip --disable-test-modules ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no >configure.log 2>&1
+  make -s -j2 >make.log 2>&1
+  make -s install DESTDIR="$1" >>make.log 2>&1
+  rm -rf "$build"
+}
+
 if [ ! -e "$folder/musl/opt/py314/bin/python3.14" ]; then
   echo "== musl with CPython 3.14 (about 5 minutes)"
-  build=$(mktemp -d)
-  mkdir -p "$folder/musl/lib" "$folder/musl/opt" "$folder/musl/tmp"
-  cp -L "$(musl-gcc -print-file-name=libc.so)" "$folder/musl/lib/ld-musl-x86_64.so.1"
-  ln -sf ld-musl-x86_64.so.1 "$folder/musl/lib/libc.musl-x86_64.so.1"
-  # zlib for `zipimport` and pip; everything else is left out.
-  cp -a "${ZLIB:?set ZLIB to the unpacked source of zlib}" "$build/zlib"
-  (cd "$build/zlib" && CC=musl-gcc CFLAGS="-O2 -fPIC" ./configure --static --prefix="$build/installed" >/dev/null && make -s install >/dev/null)
-  mkdir "$build/python"
-  cd "$build/python"
-  # Headers of the kernel are those of the host; musl-gcc leaves them out.
-  mkdir "$build/kernel"
-  ln -s /usr/include/linux /usr/include/asm-generic "/usr/include/$(gcc -print-multiarch)/asm" "$build/kernel/"
-  export CC="musl-gcc -I$build/kernel" ZLIB_CFLAGS="-I$build/installed/include" ZLIB_LIBS="-L$build/installed/lib -lz"
-  INTO=$folder/musl python_into /opt/py314
-  rm -rf "$build"
+  musl_root "$folder/musl" amd64 x86_64
 fi
-
 if [ ! -e "$folder/arm64/usr/bin/python3" ]; then
   echo "== Debian 13 for aarch64"
-  mmdebstrap --quiet --variant=extract --arch=arm64 --include=python3 trixie "$folder/arm64"
-  # Packages that are only unpacked leave these links out.
-  for name in bin lib sbin; do [ -e "$folder/arm64/$name" ] || ln -s "usr/$name" "$folder/arm64/$name"; done
+  extracted "$folder/arm64" trixie arm64 python3
 fi
-cp "$(command -v qemu-aarch64-static)" "$folder/arm64/qemu-aarch64-static"
+if [ ! -e "$folder/arm64-musl/opt/py314/bin/python3.14" ]; then
+  echo "== musl for aarch64 with CPython 3.14 (about 5 minutes)"
+  musl_root "$folder/arm64-musl" arm64 aarch64
+fi
+for name in arm64 arm64-musl; do cp "$(command -v qemu-aarch64-static)" "$folder/$name/qemu-aarch64-static"; done

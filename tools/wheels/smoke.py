@@ -84,6 +84,7 @@ def spark() -> None:
     """A Spark job that reads and appends."""
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers need the wheel, too
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     location = str(Path("lake/db/events").resolve())
     frame = session.read.format("frazil").load(location)

@@ -16,8 +16,10 @@ from wheel_targets import ROOT, TARGETS
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "frazil-wheels"
 ROOTS = CACHE / "roots"
-HOST_PYTHONS = ("python3.10", "python3.12", "python3.14", "python3.14t")
+HOST_PYTHONS = ("python3.10", "python3.12", "python3.13", "python3.14", "python3.14t")
 SECONDS = 900
+IMPORTS = 5
+IMPORT = "import time; begin = time.perf_counter(); import frazil; print(time.perf_counter() - begin)"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,13 @@ def roots() -> list[Place]:
         Place("Debian 11 (glibc 2.31)", "x86_64-gnu", "/opt/py314t/bin/python3.14t", ROOTS / "glibc"),
         Place("a root with musl alone", "x86_64-musl", "/opt/py314/bin/python3.14", ROOTS / "musl"),
         Place("Debian 13 under qemu", "aarch64-gnu", "/usr/bin/python3", ROOTS / "arm64", emulated=True),
+        Place(
+            "a root with musl alone, under qemu",
+            "aarch64-musl",
+            "/opt/py314/bin/python3.14",
+            ROOTS / "arm64-musl",
+            emulated=True,
+        ),
     ]
 
 
@@ -81,11 +90,15 @@ def hosts() -> list[Place]:
     return out
 
 
-def fits(wheel: Path, place: Place) -> bool:
-    """Whether a wheel is for a place: its machine, and its kind of Python."""
+def fits_machine(wheel: Path, place: Place) -> bool:
+    """Whether a wheel is for a place's processor and C library."""
     target = TARGETS[place.target]
-    is_machine = target.machine in wheel.name and target.is_musl == ("musllinux" in wheel.name)
-    return is_machine and ("-cp314t-" in wheel.name) == place.free_threaded()
+    return target.machine in wheel.name and target.is_musl == ("musllinux" in wheel.name)
+
+
+def fits_python(wheel: Path, place: Place) -> bool:
+    """Whether a wheel is for a place's kind of Python. The place must be there."""
+    return ("-cp314t-" in wheel.name) == place.free_threaded()
 
 
 def pyarrow(place: Place) -> Path:
@@ -105,36 +118,50 @@ def pyarrow(place: Place) -> Path:
 
 
 def commands(place: Place, folder: Path) -> list[list[str]]:
-    """What is run in a folder with the wheels: the installation, and the programs that use it."""
+    """What is run in a folder with the wheels: the installation, the programs that use it, and imports to be timed."""
     inside, pip = place.seen(folder), place.seen(next(folder.glob("pip-*.whl")))
     install = [f"{pip}/pip", "install", "-q", "--no-cache-dir", "--root-user-action", "ignore", "--no-index"]
     # PySpark's Python has pyarrow. It needs only the wheel itself, in front of what `make dev` installed.
     dependencies = ["--no-deps"] if place.spark else []
     install += [*dependencies, "--find-links", inside, "--target", f"{inside}/site", "frazil"]
     smoke = [f"{inside}/smoke.py", f"{inside}/README.md", *(["--spark"] if place.spark else [])]
-    return [place.command(*install), place.command(*smoke)]
+    return [place.command(*install), place.command(*smoke), *[place.command("-c", IMPORT)] * IMPORTS]
+
+
+def error_line(text: str) -> str:
+    """The line that names the last error, or else the last line. Errors of Java go on for many lines after it."""
+    lines = text.strip().splitlines() or ["no message"]
+    named = [line for line in lines if re.match(r"(: )?[A-Za-z_][\w.]*(Error|Exception|Interrupt)\b", line)]
+    return (named or lines)[-1].removeprefix(": ")
 
 
 def tried(wheel: Path, place: Place) -> str:
     """Installs a wheel and runs `smoke.py`: `ok: …`, or the last line of the error. Empty for another place's wheel."""
+    if not fits_machine(wheel, place):
+        return ""
     if place.root is not None and (os.geteuid() != 0 or not (place.root / place.python.lstrip("/")).exists()):
         return "not tried: " + ("needs root" if os.geteuid() else "missing (tools/wheels/roots.sh makes it)")
-    if not fits(wheel, place):
-        return ""
     folder = place.folder()
     try:
+        if not fits_python(wheel, place):
+            return ""
         for file in [wheel, *pyarrow(place).iterdir(), ROOT / "README.md", Path(__file__).with_name("smoke.py")]:
             shutil.copy(file, folder)
         inside = place.seen(folder)
         own = {"PYTHONPATH": f"{inside}/site", "HOME": inside, "TMPDIR": inside, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")} | own
+        printed = []
         for command in commands(place, folder):
             run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment)
             if run.returncode:
-                return "FAILED: " + ((run.stderr.strip() or "no message").splitlines()[-1])[:150]
-        return run.stdout.strip().splitlines()[-1]
+                return f"FAILED: {error_line(run.stderr)[:150]}"
+            printed.append((run.stdout.strip() or "no output").splitlines()[-1])
+        fastest = min(map(float, printed[-IMPORTS:]))
+        return f"{printed[1]}, imported in {1000 * fastest:.0f} ms"
     except subprocess.TimeoutExpired:
         return f"FAILED: no answer in {SECONDS} seconds"
+    except subprocess.CalledProcessError as fault:
+        return f"FAILED: {fault.cmd[0]} ended with {fault.returncode}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
