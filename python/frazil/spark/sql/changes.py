@@ -81,7 +81,7 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
         texts += [clause.condition or "true", *clause.values]
     with _expressions(session, texts, node.target, alias, node.ctes) as (on, *rest):
         merge = row_changes.merge_into(
-            rows, target.table, f.expr(on), source=source, target=alias, **commit_options(session, target)
+            rows, target.table, _condition(on), source=source, target=alias, **commit_options(session, target)
         )
         if node.evolve:
             merge = merge.withSchemaEvolution()
@@ -93,6 +93,11 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
             merge = _clause(merge, clause, condition, values or None)
         merge.merge()
     return session.nothing()
+
+
+def _condition(on: str) -> Any:
+    """The condition of a merge. A text shows the keys by which files are selected. One name would be a key."""
+    return f.expr(on) if on.strip().strip("`").isidentifier() else on
 
 
 def _clause(merge: Any, clause: nodes.Clause, condition: str | None, values: dict[str, Any] | None) -> Any:
