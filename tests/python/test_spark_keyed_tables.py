@@ -141,3 +141,16 @@ def test_a_new_table_without_a_place(spark: Any, sql: Any) -> None:
         sql("create table nowhere (id int) using frazil")
     assert "catalogs=" in str(refused.value)
     assert not spark.catalog.tableExists("nowhere")
+
+
+@pytest.mark.parametrize("options", ["using iceberg", "using paimon", "using paimon tblproperties ('bucket' = '-1')"])
+def test_constants_are_set_in_tables_without_a_key(sql: Any, lake: fz.Catalog, options: str) -> None:
+    sql(f"create table lake.db.a (k int, v string, n bigint) {options}")
+    sql("insert into lake.db.a values (1, 'a', 1), (1, 'a', 1), (2, null, 3000000000), (3, 'c', null)")
+    sql("update lake.db.a set v = 'z', n = -5 where k >= 2 and k < 3")
+    sql("update lake.db.a as t set t.v = '' where t.v = 'a'")
+    assert sql("select * from lake.db.a order by k") == [(1, "", 1), (1, "", 1), (2, "z", -5), (3, "c", None)]
+    sql("update lake.db.a set k = 7, n = 4000000000L")
+    assert sql("select k, n from lake.db.a") == [(7, 4_000_000_000)] * 4
+    sql("delete from lake.db.a where v = 'z' or v is null")
+    assert sorted(row[0] for row in sql("select v from lake.db.a")) == ["", "", "c"]
