@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch
     for given, on in ((rows.unionAll(rows), None), (rows.select("id"), None), (rows, ["v"])):
         with pytest.raises(AssertionError, match="the driver would get"):
             fz.spark.upsert(given, table, on)
+
+
+def test_threads_upsert(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
+    rows = {name: spark.range(50).selectExpr("id", f"'{name}' as v") for name in ("x", "y")}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: fz.spark.upsert(rows[name], table), rows))
+    found = table.refresh().scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == list(range(50))
+    # All rows are those of the later commit.
+    assert len(set(found["v"].to_pylist())) == 1
 
 
 @pytest.mark.parametrize(
