@@ -82,6 +82,8 @@ def test_statement(case: Case, catalogs: dict[str, Any], spark: Any) -> None:
     ids = [snapshot.id for snapshot in sample.snapshots]
     for statement in case.before:
         fz.spark.sql(spark, _filled(statement, sample), catalogs=catalogs)
+    if case.prepare is not None:
+        case.prepare(fz.catalog("lake", warehouse=spark.conf.get("spark.sql.catalog.lake.warehouse")))
     text = _filled(case.statement, catalogs["prod"].load_table("db.sample"))
     if case.check is None:
         with pytest.raises(Exception, match=f"(?is){case.refused}"):

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql import types as st
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
@@ -28,11 +26,11 @@ from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.catalogs import table_of
-from frazil.spark.columns import quoted
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
 from frazil.spark.reading.empty_plans import empty_places, empty_table
 from frazil.spark.reading.pushed_filters import Pushed, either, pushed_of, string_literals
+from frazil.spark.reading.whole_rows import whole_rows
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
@@ -181,12 +179,7 @@ def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Plannin
     """The table's rows with all its columns, since the query may name them. Columns that it does not read are null."""
     if need is None:
         return read_scan(spark, scan, planning, engine)
-    wanted = spark_schema(scan.schema)
-    rows = read_scan(spark, _narrowed(scan, need), planning, engine)
-    have = {field.name: field.dataType for field in rows.schema}
-    return rows.select(
-        *[_with_missing_members(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted]
-    )
+    return whole_rows(read_scan(spark, _narrowed(scan, need), planning, engine), spark_schema(scan.schema))
 
 
 def _narrowed(scan: Scan, need: _Need) -> Scan:
@@ -210,16 +203,3 @@ def _smallest_column(scan: Scan) -> tuple[str, ...]:
     plain = [field.name for field in scan.schema.fields if not field.children]
     fixed = [c.name for c in scan.schema.fields if c.type in ("boolean", "int", "date", "long", "float", "double")]
     return tuple((fixed or plain or [field.name for field in scan.schema.fields])[:1])
-
-
-def _with_missing_members(column: Column, have: st.DataType | None, want: st.DataType) -> Column:
-    """A column with null for members of structs that were not read."""
-    if have is None:
-        return f.lit(None).cast(want)
-    if have == want or not isinstance(have, st.StructType) or not isinstance(want, st.StructType):
-        return column
-    inner = {field.name: field.dataType for field in have}
-    members = [
-        _with_missing_members(column.getField(m.name), inner.get(m.name), m.dataType).alias(m.name) for m in want
-    ]
-    return f.when(column.isNotNull(), f.struct(*members))

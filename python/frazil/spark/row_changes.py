@@ -24,12 +24,14 @@ from frazil.spark.changes.job import ChangeJob, change_rows
 from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
 from frazil.spark.changes.keywords import by_keywords
 from frazil.spark.changes.merge_into import MergeInto
-from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
+from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows, persisted
+from frazil.spark.changes.upserting import is_append
 from frazil.spark.columns import is_column
 from frazil.spark.jobs.job import Job
 from frazil.spark.jobs.target import writable
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.settings import setting
+from frazil.spark.write import append
 from frazil.table import Table
 
 __all__ = ["delete", "merge", "merge_into", "update", "upsert"]
@@ -160,7 +162,8 @@ def upsert(
 ) -> LastCommit:
     """Updates the rows that match a DataFrame's rows by a key, and inserts the other rows of the DataFrame.
 
-    It is a `merge` that does both.
+    It is a `merge` that does both. For a Paimon table with a primary key and fixed buckets, tasks append the rows: the
+    newest row of a key replaces the older one.
 
     Args:
         df: As for `merge`.
@@ -175,9 +178,15 @@ def upsert(
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
+    opened = writable(df.sparkSession, table)
+    job = Job.named(branch, snapshot_properties, job_id)
+    if not job.is_done(opened):
+        with persisted(df):
+            if is_append(df, opened, None if on is None else arguments.columns(on, "on"), job):
+                return append(df, opened, snapshot_properties=dict(job.properties), job_id=job.id)
     return merge(
         df,
-        table,
+        opened,
         on,
         when_matched_update=True,
         when_not_matched_insert=True,

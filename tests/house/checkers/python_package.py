@@ -33,9 +33,9 @@ PARTS = [
     ["spark.reading", "spark.writing"],
     ["spark.changes", "spark.streams"],
     # What users, tables and Spark itself call.
-    ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read", "spark.row_changes"],
+    ["spark.datasource", "spark.maintenance", "spark.parts", "spark.read"],
     ["spark.engine", "spark.query", "spark.streaming", "spark.write"],
-    ["spark.tables"],
+    ["spark.row_changes", "spark.tables"],
     ["spark.sql"],
     ["spark.__init__"],
     # What Spark finds by its name.

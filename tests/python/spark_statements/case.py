@@ -49,6 +49,7 @@ class Case:
         table: The table that `check` sees.
         refused: Words of the message, if it is refused.
         remedy: What to do instead, for the page.
+        prepare: Changes the table before the statement, in a way that no statement does.
     """
 
     format: str
@@ -59,6 +60,7 @@ class Case:
     table: str = "db.sample"
     refused: str = ""
     remedy: str = ""
+    prepare: Callable[[Any], object] | None = None
 
 
 def ok(page: str, statement: str, check: Callable[[After], object], *before: str, table: str = "db.sample") -> Case:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from spark_statements.case import OTHER, PROCEDURES, After, Case
-from spark_statements.keyed_definitions import KEYED, KEYED_ROWS, MANY, T
+from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, T
 
 PK = (KEYED, KEYED_ROWS, f"INSERT INTO {T} VALUES (3, 'x')")
 Y = "CALL lake.sys."
@@ -13,6 +16,14 @@ Y = "CALL lake.sys."
 
 def _sys(statement: str, check: Callable[[After], object], *before: str) -> Case:
     return Case(OTHER, PROCEDURES, statement, check, before, "db.t")
+
+
+def _with_watermarks(lake: Any) -> None:
+    """Gives the snapshots 1 and 2 the watermarks 1000 and 2000."""
+    folder = Path(lake.load_table("db.t").location.removeprefix("file://")) / "snapshot"
+    for number in (1, 2):
+        file = folder / f"snapshot-{number}"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "watermark": number * 1000}))
 
 
 SYS_TAG = f"{Y}create_tag(table => 'db.t', tag => 'my_tag')"
@@ -91,6 +102,28 @@ SYS_CASES = [
         lambda a: a.rows[0][0] == 0,
         *PK,
     ),
+    _sys(
+        f"{Y}expire_partitions(table => 'db.t', expiration_time => '1 d', timestamp_formatter => 'yyyy-MM-dd', "
+        "timestamp_pattern => '$pt')",
+        lambda a: a.rows == [("pt=2020-01-01",)] and a.of("id") == [2],
+        APPEND,
+        f"INSERT INTO {T} VALUES (1, '2020-01-01'), (2, '2999-01-01')",
+    ),
+    _sys(
+        f"{Y}expire_tags(table => 'db.t', older_than => '2999-01-01 00:00:00')",
+        lambda a: a.rows == [("my_tag",)] and "my_tag" not in a.table.refs,
+        *PK,
+        f"{Y}create_tag(table => 'db.t', tag => 'my_tag', time_retained => '1 d')",
+    ),
+    Case(
+        OTHER,
+        PROCEDURES,
+        f"{Y}rollback_to_watermark(table => 'db.t', watermark => 1500)",
+        lambda a: tuple(a.rows[0]) == (2, 1) and len(a.data) == 2,
+        PK,
+        "db.t",
+        prepare=_with_watermarks,
+    ),
     Case(
         OTHER,
         PROCEDURES,
@@ -106,10 +139,7 @@ SYS_CASES = [
         for name, remedy in [
             ("materialize_deletion_vectors", "the connector"),
             ("compact_chain_table", "the connector"),
-            ("expire_partitions", "DELETE"),
-            ("expire_tags", "SHOW TAGS, delete_tag"),
             ("trigger_tag_automatic_creation", "the connector"),
-            ("rollback_to_watermark", "rollback"),
             ("purge_files", "TRUNCATE, expire_snapshots"),
             ("migrate_database", "CREATE TABLE AS SELECT"),
             ("migrate_table", "CREATE TABLE AS SELECT"),

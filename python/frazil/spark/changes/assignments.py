@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -154,7 +154,7 @@ def new_values(
     """
     if not given:
         return {}
-    assigner = Assigner.of(rows.sparkSession)
+    assigner = replace(Assigner.of(rows.sparkSession), whole=True)
     paths = [_path(name, fields, assigner) for name in given]
     columns = [as_column(value) for value in given.values()]
     types = rows.select(*(c.alias(f"frazil {i}") for i, c in enumerate(columns))).schema.fields

@@ -22,6 +22,7 @@ from frazil.spark.columns import as_column, as_sql, is_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.lanes.arrow import no_rows
 from frazil.spark.reading.places import read_placed
+from frazil.spark.reading.whole_rows import whole_rows
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
@@ -104,7 +105,7 @@ def change_by_expression(
     placed = read(spark, table, filter, select, branch_or_none(table, job))
     change = PlacedChange(
         table=table,
-        rows=changes(placed.rows),
+        rows=changes(whole_rows(placed.rows, spark_schema(table.schema), ("_file", "_pos"))),
         placed=placed,
         updated=tuple(columns),
         inserted=(),

@@ -36,7 +36,9 @@ from frazil.spark.columns import as_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.reading.places import read_placed
 from frazil.spark.reading.pushed_filters import either
+from frazil.spark.reading.whole_rows import whole_rows
 from frazil.spark.settings import setting
+from frazil.spark.types import spark_schema
 from frazil.spark.writing.schema_changes import SchemaChange
 from frazil.spark.writing.store_assignment import same_name
 from frazil.table import Table
@@ -132,7 +134,7 @@ class _Merge:
             where = self._missing_filter()
         elif facts.where is not None:
             where = either([facts.where, self._missing_filter()])
-        columns = _columns_of(what.table) if needs is None else list(needs.columns)
+        columns = _columns_of(what.table) if needs is None else self._with_keys(needs.columns)
         text = "true" if where is None else str(where)
         if facts.keyed == 0 and self.matching.pairs and not self.clauses.of("not matched by source"):
             text = "false"
@@ -141,6 +143,11 @@ class _Merge:
             write_changes(change, text)
         else:
             write_keyed(change)
+
+    def _with_keys(self, columns: tuple[str, ...]) -> list[str]:
+        """The columns, and those of the key, by which rows may be chosen before they are joined."""
+        keys = [pair.key.name for pair in self.matching.pairs]
+        return [*columns, *(key for key in keys if key not in columns and key.split(".")[0] not in columns)]
 
     @property
     def _by_executors(self) -> bool:
@@ -151,7 +158,8 @@ class _Merge:
         read = read_placed if self._by_executors else read_keyed
         at = branch_or_none(what.table, what.job)
         placed = read(what.df.sparkSession, what.table, where, columns or _columns_of(what.table)[:1], at)
-        rows = self._changes(placed.rows, facts)
+        whole = whole_rows(placed.rows, spark_schema(what.table.schema), ("_file", "_pos"))
+        rows = self._changes(whole, facts)
         return PlacedChange(
             table=what.table,
             rows=rows,

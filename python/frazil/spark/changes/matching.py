@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -28,7 +28,12 @@ _PART = r"(?:\w+|`[^`]+`)"
 _NAME = re.compile(rf"{_PART}(?:\s*\.\s*{_PART})*")
 _EQUAL = ("=", "==", "<=>")
 # Words that join conditions in another way than `and` does.
-_OTHER_WORDS = ("or", "between", "case", "not", "is", "in", "like", "ilike", "rlike", "regexp", "xor", "select")
+_JOINING = ("or", "between", "case", "select")
+# Words by which a condition is no equality, although it may contain one.
+_OTHER_WORDS = ("not", "is", "in", "like", "ilike", "rlike", "regexp")
+# Functions of the source's columns that give the same value each time.
+_FUNCTIONS = ("cast", "date", "to_date", "upper", "lower", "trim", "concat", "substr", "substring", "abs", "coalesce")
+_SIGNS = (".", ",", "(", ")", "+", "-", "*", "%")
 
 
 @dataclass(frozen=True)
@@ -122,30 +127,52 @@ def _qualified(name: str, path: Iterable[str]) -> str:
 
 
 def _pairs(df: DataFrame, table: Table, on: str, names: tuple[str, str]) -> Iterable[Pair]:
-    """The parts of a text like `t.id = s.id`. A text that is more than such parts, joined by `and`, may have fewer."""
-    source, target = (name.lower() for name in names)
+    """The parts of a text like `t.id = s.id + 1`. Other parts, joined by `and`, are left out."""
     fold = same_name(df.sparkSession)
     known = {fold(key.name): key for key in all_keys(table.schema.fields, ())}
-    for part in _conjuncts(on):
+    own = {fold(name) for name in df.columns}
+    if "--" in on or "/*" in on or "${" in on:
+        return
+    for part in _conjuncts([token for token in _TOKEN.findall(on) if not token.isspace()]):
         places = [i for i, token in enumerate(part) if token in _EQUAL]
         if len(places) != 1:
             continue
-        sides = [_path("".join(part[: places[0]])), _path("".join(part[places[0] + 1 :]))]
-        if sides[0] and sides[0][0].lower() == source:
-            sides.reverse()
-        of_target, of_source = sides
-        if not of_target or not of_source or of_target[0].lower() != target or of_source[0].lower() != source:
-            continue
-        key = known.get(fold(".".join(of_target[1:])))
-        if key is None:
-            continue
-        value = f.col(_qualified(names[0], of_source[1:]))
-        try:
+        sides = [part[: places[0]], part[places[0] + 1 :]]
+        for of_target, of_source in (sides, sides[::-1]):
+            key = known.get(fold(".".join(_of_target(_path(" ".join(of_target)), names, own, fold))))
+            value = None if key is None else _of_source(df, of_source)
+            if key is None or value is None:
+                continue
             have = df.select(value).schema.fields[0].dataType
-        except PySparkException:  # the join itself will raise it
-            continue
-        if _same_order(have, spark_type(key.field)) and key.field.type != "uuid":
-            yield Pair(key, value, part[places[0]] == "<=>")
+            if _same_order(have, spark_type(key.field)) and key.field.type != "uuid":
+                yield Pair(key, value, part[places[0]] == "<=>")
+                break
+
+
+def _of_target(path: list[str], names: tuple[str, str], own: set[str], fold: Callable[[str], str]) -> list[str]:
+    """The path of a column of the table, without the table's name. It is empty for a column of the source."""
+    source, target = (name.lower() for name in names)
+    if not path:
+        return []
+    if path[0].lower() == target:
+        return path[1:]
+    return [] if path[0].lower() == source or fold(path[0]) in own else path
+
+
+def _of_source(df: DataFrame, tokens: list[str]) -> Column | None:
+    """An expression over the source alone, which has the same value each time. Otherwise None."""
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+        if following == "(" and token.lower() not in _FUNCTIONS and token not in _SIGNS:
+            return None
+        if token not in _SIGNS and not re.fullmatch(r"\w+|[`'\"].*", token, re.DOTALL):
+            return None
+        if token.lower().startswith(("current_", "localtime")):
+            return None
+    try:
+        value = f.expr(" ".join(tokens))
+        return value if df.select(value).schema.fields else None
+    except PySparkException:  # the table's columns are in it, or the join itself will raise it
+        return None
 
 
 def _same_order(have: st.DataType, want: st.DataType) -> bool:
@@ -154,22 +181,33 @@ def _same_order(have: st.DataType, want: st.DataType) -> bool:
     return have == want or (isinstance(have, whole) and isinstance(want, whole))
 
 
-def _conjuncts(text: str) -> list[list[str]]:
-    """The tokens of the conditions that `and` joins. It is empty for a text that is joined in another way."""
-    if "--" in text or "/*" in text or "${" in text:
-        return []
+def _conjuncts(tokens: list[str]) -> list[list[str]]:
+    """The tokens of the conditions that `and` joins. It is empty for a condition that is joined in another way."""
     parts: list[list[str]] = [[]]
     depth = 0
-    for token in _TOKEN.findall(text):
+    for token in _without_parentheses(tokens):
         depth += (token == "(") - (token == ")")
-        word = token.lower()
-        if depth == 0 and word == "and":
+        if depth == 0 and token.lower() == "and":
             parts.append([])
-        elif depth == 0 and word in _OTHER_WORDS:
+        elif depth == 0 and token.lower() in _JOINING:
             return []
-        elif not token.isspace():
+        else:
             parts[-1].append(token)
-    return parts
+    if len(parts) > 1:
+        return [inner for part in parts for inner in _conjuncts(part)]
+    return [] if any(token.lower() in (*_OTHER_WORDS, *_JOINING, "and") for token in parts[0]) else parts
+
+
+def _without_parentheses(tokens: list[str]) -> list[str]:
+    """A part without the parentheses around it."""
+    while len(tokens) > 2 and tokens[0] == "(" and tokens[-1] == ")":
+        depths: list[int] = []
+        for token in tokens[:-1]:
+            depths.append((depths[-1] if depths else 0) + (token == "(") - (token == ")"))
+        if 0 in depths:
+            break
+        tokens = tokens[1:-1]
+    return tokens
 
 
 def _path(text: str) -> list[str]:

@@ -39,6 +39,7 @@ __all__ = [
     "DRIVER_MAX_BYTES",
     "DRIVER_MAX_BYTES_DEFAULT",
     "DRIVER_MAX_ROWS",
+    "DRIVER_MAX_ROWS_DEFAULT",
     "Facts",
     "Key",
     "Source",
@@ -58,7 +59,7 @@ DRIVER_MAX_BYTES = "spark.frazil.changes.driver-max-bytes"
 BROADCAST_MAX_ROWS = "spark.frazil.changes.broadcast-max-rows"
 """Spark setting: the most rows of a source whose keys are broadcast to filter the table's. Default 500,000."""
 
-_DRIVER_MAX_ROWS = 10_000
+DRIVER_MAX_ROWS_DEFAULT = 10_000
 DRIVER_MAX_BYTES_DEFAULT = 64 << 20
 BROADCAST_MAX_ROWS_DEFAULT = 500_000
 # A key column with no more values than this is filtered by its values, otherwise by its smallest and largest value.
@@ -281,7 +282,7 @@ def _or_null(source: Source, i: int, term: Term, found: Predicate | None) -> Pre
 def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) -> bool:
     """Whether the driver would be done before a Spark job had started."""
     spark = source.rows.sparkSession
-    if facts.rows > setting(spark, DRIVER_MAX_ROWS, _DRIVER_MAX_ROWS, "rows"):
+    if facts.rows > setting(spark, DRIVER_MAX_ROWS, DRIVER_MAX_ROWS_DEFAULT, "rows"):
         return False
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     left = most

@@ -16,6 +16,7 @@ from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name
 from frazil.spark.sql.predicates import equal_to
 from frazil.spark.sql.session import Session, Target, renamed
+from frazil.spark.sql.tags import retention_of
 from frazil.spark.sql.terms import partition_term, sort_term
 from frazil.spark.sql.types import arrow_type_of
 from frazil.spark.sql.values import value_of
@@ -265,7 +266,7 @@ def _rename_ref(_: Session, target: Target, action: nodes.RenameRef) -> None:
         refs.rename(action.name, action.to)
         return
     old = refs[action.name]
-    refs.create_tag(action.to, old.snapshot_id, max_ref_age_ms=old.max_ref_age_ms)
+    refs.create_tag(action.to, old.snapshot_id, max_ref_age_ms=retention_of(target.table, action.name))
     refs.drop(action.name)
 
 

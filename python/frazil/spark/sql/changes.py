@@ -6,6 +6,7 @@ statement runs.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from frazil.exceptions import InvalidInputError
+from frazil.schema import Schema
 from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of
@@ -59,6 +61,12 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
     options = commit_options(session, target)
     texts = [node.where or "true", *(text for _, text in node.assignments)]
     names = [".".join(_without(name, alias, node.target)) for name, _ in node.assignments]
+    constants = _constants(target.table.schema, names, texts[1:])
+    if constants is not None:
+        where = "true" if node.where is None else predicate_of(session, node.where, target.table.schema, alias)
+        if where is not None:
+            row_changes.update(session.spark, target.table, where, constants, alias=alias, **options)
+            return session.nothing()
     with _expressions(session, texts, node.target, alias, node.ctes) as (where, *values):
         condition: Any = "true"
         if node.where is not None:
@@ -67,6 +75,23 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
         columns = {name: f.expr(text) for name, text in zip(names, values, strict=True)}
         row_changes.update(session.spark, target.table, condition, columns, alias=alias, **options)
     return session.nothing()
+
+
+def _constants(schema: Schema, names: list[str], texts: list[str]) -> dict[str, Any] | None:
+    """The new values by column, if all are constants in the types of the columns. These need no plan of Spark's."""
+    types = {field.name: field.type for field in schema.fields}
+    found: dict[str, Any] = {}
+    for name, text in zip(names, texts, strict=True):
+        plain, type_ = text.strip(), types.get(name)
+        if type_ == "string" and re.fullmatch(r"'[^'\\]*'", plain):
+            found[name] = plain[1:-1]
+        elif (type_ == "int" and re.fullmatch(r"-?\d{1,9}", plain)) or (
+            type_ == "long" and re.fullmatch(r"-?\d{1,18}[lL]?", plain)
+        ):
+            found[name] = int(plain.rstrip("lL"))
+        else:
+            return None
+    return found if len(found) == len(names) else None
 
 
 def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame:
@@ -81,7 +106,7 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
         texts += [clause.condition or "true", *clause.values]
     with _expressions(session, texts, node.target, alias, node.ctes) as (on, *rest):
         merge = row_changes.merge_into(
-            rows, target.table, f.expr(on), source=source, target=alias, **commit_options(session, target)
+            rows, target.table, _condition(on), source=source, target=alias, **commit_options(session, target)
         )
         if node.evolve:
             merge = merge.withSchemaEvolution()
@@ -93,6 +118,11 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
             merge = _clause(merge, clause, condition, values or None)
         merge.merge()
     return session.nothing()
+
+
+def _condition(on: str) -> Any:
+    """The condition of a merge. A text shows the keys by which files are selected. One name would be a key."""
+    return f.expr(on) if on.strip().strip("`").isidentifier() else on
 
 
 def _clause(merge: Any, clause: nodes.Clause, condition: str | None, values: dict[str, Any] | None) -> Any:

@@ -19,7 +19,7 @@ from frazil.spark.sql.session import Session
 from frazil.spark.sql.values import values_of
 from frazil.spark.types import spark_type
 
-__all__ = ["equal_to", "predicate_of"]
+__all__ = ["constants_of", "equal_to", "predicate_of"]
 
 # Types of columns whose constants are the same for Spark and Frazil.
 _TYPES = ("boolean", "int", "long", "date", "string", "timestamp", "timestamptz")
@@ -68,12 +68,25 @@ def _is_read_otherwise(session: Session, condition: str) -> bool:
 
 def equal_to(session: Session, schema: Schema, values: dict[str, str]) -> Predicate:
     """The filter that columns have these values: the texts of expressions."""
-    fields = {name: schema.field(name) for name in values}
-    found = values_of(session, [(text, _spark_name(fields[name])) for name, text in values.items()])
-    parts = [
-        col(name).is_null() if value is None else col(name) == value for name, value in zip(values, found, strict=True)
-    ]
+    found = constants_of(session, schema, values)
+    parts = [col(name).is_null() if value is None else col(name) == value for name, value in found.items()]
     return reduce(lambda a, b: a & b, parts)
+
+
+def constants_of(session: Session, schema: Schema, values: dict[str, str]) -> dict[str, Any]:
+    """The values of constant expressions, cast to the types of their columns. All casts of Spark's are allowed.
+
+    Raises:
+        InvalidInputError: A value can't be cast.
+    """
+    pairs: list[tuple[str, str | None]] = []
+    for name, text in values.items():
+        pairs += [(text, _spark_name(schema.field(name))), (f"({text}) IS NULL", "boolean")]
+    found = values_of(session, pairs)
+    for name, text, value, is_null in zip(values, values.values(), found[::2], found[1::2], strict=True):
+        if value is None and not is_null:
+            raise InvalidInputError(f"{text} does not fit into {_spark_name(schema.field(name))}", {"column": name})
+    return dict(zip(values, found[::2], strict=True))
 
 
 def _spark_name(field: Field) -> str:

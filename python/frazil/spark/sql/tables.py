@@ -79,6 +79,14 @@ def _sparks(session: Session, node: nodes.CreateTable, statement: str) -> DataFr
             {"table": shown(node.name)},
             "Name it with a catalog: give catalogs={'prod': fz.catalog(…)}, or set spark.frazil.catalog.prod.type",
         )
+    named = node.definition.location or any(key.lower() == "path" for key, _ in node.definition.properties)
+    if node.definition.provider == "frazil" and not named:
+        raise InvalidInputError(
+            f"table {shown(node.name)} belongs to no catalog of Frazil's, and names no table that exists",
+            {"table": shown(node.name)},
+            "Name it with a catalog: give catalogs={'prod': fz.catalog(…)}. For a table that exists, write CREATE "
+            "TABLE … USING frazil OPTIONS (path '…')",
+        )
     return session.spark.sql(statement, session.args) if node.query is None else spliced(session, statement, node.query)
 
 

@@ -12,10 +12,10 @@ from pyspark.sql import types as st
 from frazil.exceptions import InvalidInputError
 from frazil.spark.columns import quoted
 from frazil.spark.sql.grammar import nodes
-from frazil.spark.sql.predicates import equal_to, predicate_of
+from frazil.spark.sql.predicates import constants_of, equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Session, Target
-from frazil.spark.sql.values import literal, values_of
+from frazil.spark.sql.values import literal
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 from frazil.table import Table
@@ -87,8 +87,7 @@ def assign_rows(session: Session, table: Table, rows: DataFrame, node: nodes.Ins
         listed = list(node.columns) or [name for name in table.schema.names if name not in static]
         rows = _by_position(rows, table, listed)
     if static:
-        values = values_of(session, [(text, None) for text in static.values()])
-        rows = _with_static(rows, dict(zip(static, values, strict=True)))
+        rows = _with_static(rows, constants_of(session, table.schema, static))
     return rows
 
 

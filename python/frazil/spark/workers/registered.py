@@ -26,6 +26,7 @@ def registered(spark: SparkSession, source: type[DataSource], key: object = None
         key: What distinguishes it from others of its name; None for the class itself.
     """
     key = source if key is None else key
+    _make_active(spark)
     with _REGISTERING:
         known = _KNOWN.setdefault(spark, {})
         if known.get(source.name()) == key:
@@ -38,3 +39,9 @@ def registered(spark: SparkSession, source: type[DataSource], key: object = None
                 raise
         known[source.name()] = key
     return source.name()
+
+
+def _make_active(spark: SparkSession) -> None:
+    """Makes a session that of this thread, if it has none. Spark looks for data sources in the thread's session."""
+    if type(spark).__module__ == "pyspark.sql.session" and SparkSession.getActiveSession() is None:
+        spark.createDataFrame([], "nothing int")

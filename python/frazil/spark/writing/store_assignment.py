@@ -57,10 +57,12 @@ class Assigner:
     Attributes:
         policy: `ANSI`, `STRICT` or `LEGACY`.
         key: As `same_name` returns it.
+        whole: Whether a struct must have all members of its column, and no others. Otherwise the writer decides.
     """
 
     policy: str
     key: Callable[[str], str]
+    whole: bool = False
 
     @classmethod
     def of(cls, spark: SparkSession) -> Assigner:
@@ -123,22 +125,32 @@ class Assigner:
         return f.when(value.isNotNull() & fitting.isNull(), lost).otherwise(fitting)
 
     def _struct(self, value: Column, have: st.StructType, field: Field, name: str) -> Column | None:
-        names = [member.name for member in have.fields]
-        members, changed = [], False
+        """Members are matched by name. The new struct has them in the order of the column."""
         known = {member.name: member for member in field.children}
-        taken: list[str] = []
+        found: dict[str, st.StructField] = {}
         for member in have.fields:
             to = found_name(member.name, known, self.key)
-            if to is None or to in taken:
+            if to is None or to in found:
+                if self.whole:
+                    self._refuse(f"the column has no member '{member.name}'", name, field)
                 return None  # the writer refuses it
-            taken.append(to)
+            found[to] = member
+        if self.whole and (missing := next((to for to in known if to not in found), None)):
+            self._refuse(f"the value lacks member '{missing}'", name, field)
+        if len({self.key(member.name) for member in have.fields}) < len(have.fields):
+            return None
+        members = []
+        changed = [to for to in known if to in found] != [member.name for member in have.fields]
+        for to, member in ((to, found[to]) for to in known if to in found):
             old = value.getField(member.name)
             new = self.assigned(old, member.dataType, known[to], f"{name}.{to}")
-            changed = changed or new is not None or to != member.name
+            changed = changed or new is not None
             members.append((old if new is None else new).alias(to))
-        if not changed or len({self.key(n) for n in names}) < len(names):
-            return None
-        return f.when(value.isNotNull(), f.struct(*members))
+        return f.when(value.isNotNull(), f.struct(*members)) if changed else None
+
+    def _refuse(self, why: str, name: str, field: Field) -> None:
+        names = ", ".join(member.name for member in field.children)
+        raise InvalidInputError(why, {"column": name, "members": names}, "Give a struct with all members of the column")
 
     def _list(self, value: Column, have: st.ArrayType, field: Field, name: str) -> Column | None:
         (element,) = field.children

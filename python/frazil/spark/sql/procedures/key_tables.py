@@ -12,8 +12,10 @@ from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.sql.predicates import equal_to
+from frazil.spark.sql.procedures.keyed_expiry import expire_partitions, expire_tags, rollback_to_watermark
 from frazil.spark.sql.procedures.maintenance import executors_for, sort_arguments
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, duration, pairs_of
+from frazil.spark.sql.tags import retention_of
 from frazil.spark.sql.values import value_of
 from frazil.table import Table
 
@@ -115,7 +117,7 @@ def _tag(table: Table, name: str) -> Any:
 def _rename_tag(given: Given) -> Rows:
     table = given.table
     old = _tag(table, str(given["tag"]))
-    table.refs.create_tag(str(given["target_tag"]), old.snapshot_id, max_ref_age_ms=old.max_ref_age_ms)
+    table.refs.create_tag(str(given["target_tag"]), old.snapshot_id, max_ref_age_ms=retention_of(table, old.name))
     table.refs.drop(old.name)
     return [(True,)]
 
@@ -320,10 +322,23 @@ PROCEDURES = {
     "compact_manifest": Procedure(
         (_TABLE, Parameter("options", ""), Parameter("dry_run", "boolean")), _RESULT, _compact_manifest
     ),
-    "rollback_to_watermark": _refused("CALL sys.rollback(table, snapshot => …) with the snapshot's number"),
+    "rollback_to_watermark": Procedure(
+        (_TABLE, Parameter("watermark", "bigint", True)), _ROLLED, rollback_to_watermark
+    ),
     "purge_files": _refused("TRUNCATE TABLE, then CALL sys.expire_snapshots"),
-    "expire_partitions": _refused("DELETE FROM … WHERE names the partitions"),
-    "expire_tags": _refused("SHOW TAGS, then CALL sys.delete_tag"),
+    "expire_partitions": Procedure(
+        (
+            _TABLE,
+            Parameter("expiration_time", required=True),
+            Parameter("timestamp_formatter"),
+            Parameter("timestamp_pattern"),
+            Parameter("expire_strategy"),
+            Parameter("max_expires", "int"),
+        ),
+        "expired_partitions string",
+        expire_partitions,
+    ),
+    "expire_tags": Procedure((_TABLE, Parameter("older_than")), "expired_tags string", expire_tags),
     "merge_branch": _refused("INSERT INTO the branch SELECT the rows of the other"),
     "migrate_table": _refused("CREATE TABLE … AS SELECT copies the rows"),
     "migrate_database": _refused("CREATE TABLE … AS SELECT copies the rows of each table"),

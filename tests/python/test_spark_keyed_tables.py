@@ -1,0 +1,168 @@
+"""Tables with a primary key: upserts by tasks, and procedures that go by times."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil.spark.changes import keyed, merging
+
+pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> fz.Catalog:
+    catalog = fz.catalog("lake", warehouse=tmp_path / "lake")
+    catalog.create_namespace("db")
+    return catalog
+
+
+@pytest.fixture
+def sql(spark: Any, lake: fz.Catalog) -> Callable[[str], list[Any]]:
+    return lambda statement: fz.spark.sql(spark, statement, catalogs={"lake": lake}).collect()
+
+
+def rows_of(table: fz.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.refresh().scan().to_arrow().to_pylist())
+
+
+def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise AssertionError("the driver would get the rows")
+
+    for module, name in ((merging, "_on_driver"), (keyed, "_collected")):
+        monkeypatch.setattr(module, name, refused)
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
+    table.append(pa.table([[1, 2], ["a", "b"]], schema=SCHEMA))
+    rows = spark.createDataFrame([("B", 2), ("c", 3)], "V string, id int")
+    for _ in range(2):
+        fz.spark.upsert(rows, table, ["id"], job_id="once", snapshot_properties={"why": "test"})
+        assert rows_of(table) == [(1, "a"), (2, "B"), (3, "c")]
+    table = table.refresh()
+    assert (len(table.snapshots), table.snapshot.summary["why"]) == (2, "test")
+    # A key that comes twice, a column that is missing and another key are left to the merge.
+    for given, on in ((rows.unionAll(rows), None), (rows.select("id"), None), (rows, ["v"])):
+        with pytest.raises(AssertionError, match="the driver would get"):
+            fz.spark.upsert(given, table, on)
+
+
+def test_threads_upsert(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
+    rows = {name: spark.range(50).selectExpr("id", f"'{name}' as v") for name in ("x", "y")}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: fz.spark.upsert(rows[name], table), rows))
+    found = table.refresh().scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == list(range(50))
+    # All rows are those of the later commit.
+    assert len(set(found["v"].to_pylist())) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"bucket": "2", "sequence.field": "v"}, {"bucket": "2", "merge-engine": "first-row"}, {"bucket": "-1"}]
+)
+def test_tables_in_which_the_newest_row_may_not_count(
+    options: dict[str, str], spark: Any, executors: None, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[fz.Table] = []
+    monkeypatch.setattr(merging, "_on_driver", lambda rows, table, *_: done.append(table))
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties=options)
+    fz.spark.upsert(spark.createDataFrame([(1, "a")], "id long, v string"), table)
+    assert len(done) == 1
+
+
+def test_partitions_expire_by_their_values(sql: Any, lake: fz.Catalog) -> None:
+    sql("create table lake.db.p (k int, dt string, hh string) using paimon partitioned by (dt, hh)")
+    sql(
+        "insert into lake.db.p values (1, '2020-01-01', '10'), (2, '2020-01-02', '11'), (3, '2999-01-01', '00'), "
+        "(4, 'odd', '00'), (5, null, '00')"
+    )
+    call = "call lake.sys.expire_partitions(table => 'db.p', expiration_time => '1 d'"
+    by_hour = "timestamp_formatter => 'yyyy-MM-dd HH', timestamp_pattern => '$dt $hh', max_expires => 1)"
+    assert sql(f"{call}, {by_hour}") == [("dt=2020-01-01, hh=10",)]
+    assert sql(f"{call})") == [("dt=2020-01-02, hh=11",)]
+    assert sql(f"{call}, timestamp_formatter => 'yyyyMMdd')") == [("No expired partitions.",)]
+    assert [row[0] for row in sql("select k from lake.db.p order by k")] == [3, 4, 5]
+    for wrong in ("timestamp_formatter => 'yy-D'", "expire_strategy => 'update-time'"):
+        with pytest.raises(fz.UnsupportedError, match="can't be used"):
+            sql(f"{call}, {wrong})")
+
+
+def test_tags_keep_their_time(sql: Any, lake: fz.Catalog) -> None:
+    sql("create table lake.db.t (k int) using paimon")
+    sql("insert into lake.db.t values (1)")
+    for name, kept in (("short", ", time_retained => '1 ms'"), ("old", ", time_retained => '5 d'"), ("ever", "")):
+        sql(f"call lake.sys.create_tag(table => 'db.t', tag => '{name}'{kept})")
+    sql("call lake.sys.rename_tag(table => 'db.t', tag => 'old', target_tag => 'older')")
+    sql("alter table lake.db.t rename tag older to long")
+    table = lake.load_table("db.t")
+    kept = {row["tag_name"]: row["time_retained"] for row in table.inspect.tags().to_pylist()}
+    assert kept == {"short": "PT0.001S", "long": "PT120H", "ever": None}
+    assert sql("call lake.sys.expire_tags(table => 'db.t')") == [("short",)]
+    assert sql("call lake.sys.expire_tags('db.t', '2999-01-01 00:00:00')") == [("long",)]
+    assert sql("call lake.sys.expire_tags('db.t')") == [("No expired tags.",)]
+    assert set(table.refresh().refs) == {"main", "ever"}
+
+
+def test_back_to_a_watermark(sql: Any, lake: fz.Catalog) -> None:
+    sql("create table lake.db.t (k int) using paimon")
+    for k in (1, 2, 3):
+        sql(f"insert into lake.db.t values ({k})")
+    table = lake.load_table("db.t")
+    with pytest.raises(fz.NotFoundError, match="no snapshot has a watermark"):
+        sql("call lake.sys.rollback_to_watermark('db.t', 150)")
+    for number in (1, 2, 3):
+        path = Path(table.location.removeprefix("file://")) / "snapshot" / f"snapshot-{number}"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "watermark": number * 100}))
+    assert sql("call lake.sys.rollback_to_watermark('db.t', 250)") == [(3, 2)]
+    assert [row[0] for row in sql("select k from lake.db.t order by k")] == [1, 2]
+
+
+@pytest.mark.parametrize("format", ["iceberg", "paimon"])
+def test_static_partitions_are_cast(spark: Any, sql: Any, lake: fz.Catalog, format: str) -> None:
+    sql(f"create table lake.db.s (id int, ts timestamp, d date) using {format} partitioned by (ts, d)")
+    parts = "partition (ts = '2024-01-01 00:00:00', d = '2024-01-02')"
+    sql(f"insert into lake.db.s {parts} values (1), (2)")
+    sql("insert into lake.db.s values (3, timestamp '2025-01-01 00:00:00', date '2025-01-01')")
+    sql(f"insert overwrite lake.db.s {parts} values (4)")
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        for verb in ("into", "overwrite"):
+            with pytest.raises(fz.InvalidInputError, match="does not fit into timestamp"):
+                sql(f"insert {verb} lake.db.s partition (ts = 'soon', d = '2024-01-02') values (5)")
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+    table = lake.load_table("db.s")
+    found = sorted((row["id"], row["d"]) for row in table.scan().to_arrow().to_pylist())
+    assert found == [(3, dt.date(2025, 1, 1)), (4, dt.date(2024, 1, 2))]
+
+
+def test_a_new_table_without_a_place(spark: Any, sql: Any) -> None:
+    with pytest.raises(fz.InvalidInputError, match="belongs to no catalog") as refused:
+        sql("create table nowhere (id int) using frazil")
+    assert "catalogs=" in str(refused.value)
+    assert not spark.catalog.tableExists("nowhere")
+
+
+@pytest.mark.parametrize("options", ["using iceberg", "using paimon", "using paimon tblproperties ('bucket' = '-1')"])
+def test_constants_are_set_in_tables_without_a_key(sql: Any, lake: fz.Catalog, options: str) -> None:
+    sql(f"create table lake.db.a (k int, v string, n bigint) {options}")
+    sql("insert into lake.db.a values (1, 'a', 1), (1, 'a', 1), (2, null, 3000000000), (3, 'c', null)")
+    sql("update lake.db.a set v = 'z', n = -5 where k >= 2 and k < 3")
+    sql("update lake.db.a as t set t.v = '' where t.v = 'a'")
+    assert sql("select * from lake.db.a order by k") == [(1, "", 1), (1, "", 1), (2, "z", -5), (3, "c", None)]
+    sql("update lake.db.a set k = 7, n = 4000000000L")
+    assert sql("select k, n from lake.db.a") == [(7, 4_000_000_000)] * 4
+    sql("delete from lake.db.a where v = 'z' or v is null")
+    assert sorted(row[0] for row in sql("select v from lake.db.a")) == ["", "", "c"]
