@@ -18,7 +18,7 @@ PARTS = [
     ["arguments", "transforms", "variant"],
     ["display"],
     ["inspect", "requests", "results", "schema"],
-    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
+    ["engines", "evolve", "explain", "refs", "row_changes"],
     ["maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
@@ -40,6 +40,9 @@ PARTS = [
     ["spark.__init__"],
     # What Spark finds by its name.
     ["pyspark_frazil"],
+    # The program. Nothing imports it.
+    ["cli"],
+    ["__main__"],
 ]
 
 
