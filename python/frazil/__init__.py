@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from frazil import transforms as transforms
     from frazil import variant as variant
     from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
+    from frazil.differences import Diff
     from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
     from frazil.exceptions import (
         AlreadyExistsError,
@@ -79,6 +80,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "Diff",
     "DryRun",
     "Estimate",
     "Explain",
@@ -145,6 +147,7 @@ if _core.DEBUG_BUILD:
 _HOMES = {
     "catalog": ("Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"),
     "results.estimate": ("Estimate",),
+    "differences": ("Diff",),
     "evolve": ("UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"),
     "exceptions": (
         *("AlreadyExistsError", "CommitConflictError", "CommitStateUnknownError", "CorruptTableError", "FrazilError"),

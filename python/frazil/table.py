@@ -28,6 +28,7 @@ from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, Sort
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from frazil.differences import Diff
     from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
     from frazil.foreign import CredentialProvider
     from frazil.inspect import Inspect
@@ -307,6 +308,29 @@ class Table(TableHandle, RowChanges):
             changes=True,
             options=_read_options(options, max_plan_bytes),
         )
+
+    def diff(self, a: At | Table, b: At | Table | None = None, *, rows: bool = False) -> Diff:
+        """What differs between two versions: columns, rows, files, partitions. Print the result.
+
+            print(table.diff(first.id, "main"))
+
+        Snapshots have no properties, partitioning and sort order. To compare these too, give a table that was opened by
+        an older metadata file.
+
+        Args:
+            a: The first version: a snapshot's id, a branch or tag, a point in time, or another object of this table.
+            b: The second version; None is the newest one that this table object knows.
+            rows: Count the rows that commits added, removed and changed, by the change log (`changes`). This reads data
+                files. Where rows have no ids (before format version 3), all rows of a rewritten file count as removed
+                and added.
+
+        Raises:
+            InvalidInputError: The tables differ. Or rows are to be counted, and `b` does not descend from `a`.
+            NotFoundError: A version does not exist.
+        """
+        from frazil.differences import difference
+
+        return difference(self, a, b, arguments.flag("rows", rows))
 
     def append(
         self,

@@ -8,14 +8,14 @@ import frazil
 from frazil.cli import completing
 from frazil.cli.act import files as act_files
 from frazil.cli.act import maintenance, references, tables
-from frazil.cli.look import describing, listing, planning, rows
+from frazil.cli.look import describing, differing, listing, planning, rows
 
 __all__ = ["app"]
 
 _LOOK = (
     *(describing.ls, describing.catalogs, describing.show, describing.schema, describing.spec, describing.properties),
     *(listing.snapshots, listing.history, listing.refs, listing.files, listing.manifests, listing.partitions),
-    *(rows.scan, rows.count, rows.changes, planning.explain, planning.estimate),
+    *(rows.scan, rows.count, rows.changes, planning.explain, planning.estimate, differing.diff),
 )
 _ACT = (
     *(tables.create, act_files.append, tables.drop, tables.set_, tables.unset, tables.upgrade),

@@ -19,7 +19,7 @@ PARTS = [
     ["display"],
     ["inspect", "requests", "results", "schema"],
     ["engines", "evolve", "explain", "refs", "row_changes"],
-    ["maintain", "scan", "transaction"],
+    ["differences", "maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
     ["__init__"],
