@@ -18,7 +18,7 @@ PARTS = [
     ["arguments", "transforms", "variant"],
     ["display"],
     ["inspect", "requests", "results", "schema"],
-    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
+    ["doctor", "engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
     ["maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
