@@ -26,6 +26,7 @@ from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 # `typing` would take longer to load than all that this file needs.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from frazil import doctor as doctor
     from frazil import spark as spark
     from frazil import transforms as transforms
     from frazil import variant as variant
@@ -171,7 +172,7 @@ _HOMES = {
 """The modules that define the names of the package. Each is imported when one of its names is first used."""
 
 _OWNERS = {name: module for module, names in _HOMES.items() for name in names}
-_SHOWN_MODULES = ("spark", "transforms", "variant")
+_SHOWN_MODULES = ("doctor", "spark", "transforms", "variant")
 _MODULES = {
     *(module for module in _HOMES if module != "catalog"),
     *_SHOWN_MODULES,

@@ -7,8 +7,8 @@ import click
 import frazil
 from frazil.cli import completing
 from frazil.cli.act import files as act_files
-from frazil.cli.act import maintenance, references, tables
-from frazil.cli.look import describing, differing, listing, planning, rows
+from frazil.cli.act import maintenance, references, repairing, tables
+from frazil.cli.look import describing, differing, examining, listing, planning, rows
 
 __all__ = ["app"]
 
@@ -16,12 +16,13 @@ _LOOK = (
     *(describing.ls, describing.catalogs, describing.show, describing.schema, describing.spec, describing.properties),
     *(listing.snapshots, listing.history, listing.refs, listing.files, listing.manifests, listing.partitions),
     *(rows.scan, rows.count, rows.changes, planning.explain, planning.estimate, differing.diff),
+    examining.doctor,
 )
 _ACT = (
     *(tables.create, act_files.append, tables.drop, tables.set_, tables.unset, tables.upgrade),
     *(references.rollback, references.branch, references.tag),
     *(maintenance.expire, maintenance.compact, maintenance.orphans),
-    *(maintenance.rewrite_manifests, maintenance.rewrite_deletes),
+    *(maintenance.rewrite_manifests, maintenance.rewrite_deletes, repairing.repair),
 )
 
 

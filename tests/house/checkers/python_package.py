@@ -18,7 +18,7 @@ PARTS = [
     ["arguments", "transforms", "variant"],
     ["display"],
     ["inspect", "requests", "results", "schema"],
-    ["engines", "evolve", "explain", "refs", "row_changes"],
+    ["doctor", "engines", "evolve", "explain", "refs", "row_changes"],
     ["differences", "maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
