@@ -26,11 +26,12 @@ from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 # `typing` would take longer to load than all that this file needs.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from frazil import doctor as doctor
     from frazil import spark as spark
     from frazil import transforms as transforms
     from frazil import variant as variant
     from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
-    from frazil.estimate import Estimate
+    from frazil.differences import Diff
     from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
     from frazil.exceptions import (
         AlreadyExistsError,
@@ -63,9 +64,10 @@ if TYPE_CHECKING:
     from frazil.inspect import Inspect
     from frazil.refs import Ref, Refs
     from frazil.results import LastCommit
+    from frazil.results.estimate import Estimate
+    from frazil.results.statistics import Statistics
     from frazil.scan import Scan, Split
     from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
-    from frazil.statistics import Statistics
     from frazil.table import Snapshot, Table, Writer, open_table
     from frazil.transaction import DryRun, Transaction
 
@@ -79,6 +81,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "Diff",
     "DryRun",
     "Estimate",
     "Explain",
@@ -144,7 +147,8 @@ if _core.DEBUG_BUILD:
 
 _HOMES = {
     "catalog": ("Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"),
-    "estimate": ("Estimate",),
+    "results.estimate": ("Estimate",),
+    "differences": ("Diff",),
     "evolve": ("UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"),
     "exceptions": (
         *("AlreadyExistsError", "CommitConflictError", "CommitStateUnknownError", "CorruptTableError", "FrazilError"),
@@ -161,18 +165,18 @@ _HOMES = {
     "results": ("LastCommit",),
     "scan": ("Scan", "Split"),
     "schema": ("Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"),
-    "statistics": ("Statistics",),
+    "results.statistics": ("Statistics",),
     "table": ("Snapshot", "Table", "Writer", "open_table"),
     "transaction": ("DryRun", "Transaction"),
 }
 """The modules that define the names of the package. Each is imported when one of its names is first used."""
 
 _OWNERS = {name: module for module, names in _HOMES.items() for name in names}
-_SHOWN_MODULES = ("spark", "transforms", "variant")
+_SHOWN_MODULES = ("doctor", "spark", "transforms", "variant")
 _MODULES = {
     *(module for module in _HOMES if module != "catalog"),
     *_SHOWN_MODULES,
-    *("arguments", "capabilities", "display", "engines", "foreign", "interop", "maintain", "names", "requests"),
+    *("arguments", "capabilities", "cli", "display", "engines", "foreign", "interop", "maintain", "names", "requests"),
     "row_changes",
 }
 """The modules that are attributes of the package. `frazil.catalog` is a function."""

@@ -28,6 +28,8 @@ from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, Sort
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from frazil.differences import Diff
+    from frazil.doctor import Diagnosis, Repair
     from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
     from frazil.foreign import CredentialProvider
     from frazil.inspect import Inspect
@@ -215,6 +217,53 @@ class Table(TableHandle, RowChanges):
 
         return Maintain(self)
 
+    def doctor(self, deep: bool = False, footers: int | None = 1000, outside: bool | None = None) -> Diagnosis:
+        """Examines the table from its metadata down to its files.
+
+        Every file of every snapshot is looked for, and its size compared. Damaged files become findings and raise
+        nothing. See the guide for what is checked.
+
+        Args:
+            deep: Whether to read all footers, and the rows of all files. Counts, bounds, nulls and partition values
+                are then compared with the rows.
+            footers: The most footers that are read without `deep`. They are spread over the table. None reads all.
+            outside: Whether to list the table's folder for files that nothing leads to. None is the same as `deep`.
+
+        Raises:
+            UnsupportedError: The table's format has no examinations.
+        """
+        from frazil import doctor
+
+        return doctor.diagnosis_of(self._core.diagnose(doctor.request(deep, footers, outside)))
+
+    def repair(
+        self,
+        *repairs: str,
+        dry_run: bool = True,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Repair:
+        """Repairs the table, in commits that can be rolled back. By default it only says what it would do.
+
+        Args:
+            repairs: The kinds of repair, all of them by default: `refs` (references, logs and statistics that lead
+                nowhere), `manifests` (writes manifests again, with right counts and summaries), `lost-files` (takes
+                lost and damaged files out of the table), `dangling-deletes` (removes delete files that delete
+                nothing), `summaries` (the totals of the current snapshot).
+            dry_run: Whether to change nothing.
+            snapshot_properties: Properties of the new snapshots.
+
+        Raises:
+            InvalidInputError: There is no repair with this name.
+            UnsupportedError: The table's format has no such repair.
+            CommitConflictError: Others changed the same files meanwhile.
+            CommitStateUnknownError: It is not known whether a commit took place.
+        """
+        from frazil import doctor
+
+        kinds = list(repairs) or doctor.repair_names()
+        self._core, steps = self._core.repair(kinds, dry_run, arguments.texts(snapshot_properties))
+        return doctor.repair_of(steps, dry_run)
+
     def refresh(self) -> Table:
         """Reads the table's newest version. Returns this table object."""
         self._core = self._core.refresh()
@@ -307,6 +356,29 @@ class Table(TableHandle, RowChanges):
             changes=True,
             options=_read_options(options, max_plan_bytes),
         )
+
+    def diff(self, a: At | Table, b: At | Table | None = None, *, rows: bool = False) -> Diff:
+        """What differs between two versions: columns, rows, files, partitions. Print the result.
+
+            print(table.diff(first.id, "main"))
+
+        Snapshots have no properties, partitioning and sort order. To compare these too, give a table that was opened by
+        an older metadata file.
+
+        Args:
+            a: The first version: a snapshot's id, a branch or tag, a point in time, or another object of this table.
+            b: The second version; None is the newest one that this table object knows.
+            rows: Count the rows that commits added, removed and changed, by the change log (`changes`). This reads data
+                files. Where rows have no ids (before format version 3), all rows of a rewritten file count as removed
+                and added.
+
+        Raises:
+            InvalidInputError: The tables differ. Or rows are to be counted, and `b` does not descend from `a`.
+            NotFoundError: A version does not exist.
+        """
+        from frazil.differences import difference
+
+        return difference(self, a, b, arguments.flag("rows", rows))
 
     def append(
         self,

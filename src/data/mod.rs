@@ -22,6 +22,7 @@
 //! - `formula` computes the values that filters ask about.
 //! - [`merge`] makes one row from the rows that have the same key in several files.
 //! - `step_sort` sorts many items, and stops soon when the call is cancelled.
+//! - `verify` compares files with what a table records about them.
 //! - `changes` adds the columns of a changelog to the rows that a commit added or removed.
 //! - [`write`](mod@write) brings rows to the table's schema, splits and sorts them, and writes data files and delete
 //!   files.
@@ -43,4 +44,5 @@ pub mod read;
 pub(crate) mod step_sort;
 #[cfg(test)]
 mod testing;
+pub(crate) mod verify;
 pub mod write;

@@ -6,6 +6,7 @@
 //!   prepare again
 //! - `commit_rows`: the rows that a commit brings, where the options of a table decide it
 //! - `deletion`: deleting unused files
+//! - `diagnosis`: the result of examining a table, and repairs
 //! - `estimate`: the estimated cost of a plan
 //! - `evolution`: changes of a table's schema, partition spec, sort order, properties and references as plain
 //!   data
@@ -29,6 +30,7 @@ pub mod commit;
 pub mod commit_loop;
 pub mod commit_rows;
 pub mod deletion;
+pub mod diagnosis;
 pub mod estimate;
 pub mod evolution;
 pub mod ident;

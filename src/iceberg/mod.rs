@@ -14,7 +14,7 @@
 //! 6. `committing`: commits of producers through the handle; `scan`: plan, explain, read
 //! 7. `write`: rows to files, files to snapshots
 //! 8. `rows`: delete, update, upsert, merge
-//! 9. `evolve`, `maintain`, `inspect`: change the table, maintain it, read its metadata
+//! 9. `evolve`, `maintain`, `inspect`, `doctor`: change the table, maintain it, read its metadata, examine and repair it
 //! 10. `transaction`: several changes in one commit
 //! 11. `wire`: data that travels to other processes
 //! 12. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam
@@ -24,6 +24,7 @@ pub mod catalog_tables;
 pub mod commit;
 pub(crate) mod commit_attempt;
 pub mod committing;
+pub mod doctor;
 pub mod evolve;
 mod history;
 pub mod inspect;

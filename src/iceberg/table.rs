@@ -11,6 +11,8 @@ use crate::error::Result;
 use crate::expr::{Predicate, bind};
 use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
+use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
+use crate::format::diagnosis::repair::{RepairOptions, RepairStep};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{
@@ -185,6 +187,14 @@ impl seam::Table for IcebergTable {
 
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
         self.whole()?.maintain(action).map(|(table, done)| (shared(table), done))
+    }
+
+    fn diagnose(&self, options: &DoctorOptions) -> Result<Diagnosis> {
+        IcebergTable::diagnose(self, options)
+    }
+
+    fn repair(&self, options: &RepairOptions) -> Result<(Arc<dyn seam::Table>, Vec<RepairStep>)> {
+        self.whole()?.repair(options).map(|(table, steps)| (shared(table), steps))
     }
 
     fn transactions(&self) -> Option<&dyn seam::Transactions> {

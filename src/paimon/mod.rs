@@ -13,13 +13,14 @@
 //! 6. [`scan`]: plan, explain, read
 //! 7. [`write`](mod@write): rows to files, files to snapshots
 //! 8. [`rows`]: delete, update, upsert, merge
-//! 9. [`evolve`], [`maintain`], [`inspect`]: change the table, maintain it, inspect it
+//! 9. [`evolve`], [`maintain`], [`inspect`], [`doctor`]: change the table, maintain it, inspect it, examine it
 //! 10. `wire`: handles for other processes
 //! 11. [`table`]: the table behind the seam; `catalog_tables`: the tables of a warehouse
 
 pub mod catalog;
 pub(crate) mod catalog_tables;
 pub mod commit;
+pub mod doctor;
 pub mod evolve;
 pub mod inspect;
 pub mod maintain;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::commit_rows::CommitRows;
+use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{Maintained, Maintenance};
@@ -65,6 +66,10 @@ impl seam::Table for PaimonTable {
 
     fn uuid(&self) -> &str {
         PaimonTable::uuid(self)
+    }
+
+    fn diagnose(&self, options: &DoctorOptions) -> Result<Diagnosis> {
+        PaimonTable::diagnose(self, options)
     }
 
     fn schema(&self) -> &Arc<Schema> {

@@ -40,6 +40,11 @@ mod _core {
     #[pymodule_export]
     use crate::py::results::commit_rows::PyCommitRows;
     #[pymodule_export]
+    use crate::py::results::diagnosis::{
+        PyDiagnosis, PyDoctorRequest, PyFinding, PyRepairStep, diagnose_place, doctor_codes, repair_names,
+        restore_place,
+    };
+    #[pymodule_export]
     use crate::py::results::maintenance::{
         PyCompacted, PyComputedStatistics, PyExpiredSnapshots, PyOrphanFiles, PyRewrittenDeletes, PyRewrittenManifests,
     };

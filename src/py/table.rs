@@ -15,6 +15,7 @@ use super::requests::maintenance::PyMaintenance;
 use super::requests::row_change::PyRowChange;
 use super::requests::version::PyAt;
 use super::results::commit_rows::PyCommitRows;
+use super::results::diagnosis::{PyDiagnosis, PyDoctorRequest, PyRepairStep};
 use super::results::maintenance::PyMaintained;
 use super::results::snapshot::{PyRefInfo, PySnapshotInfo};
 use super::scan::PyScan;
@@ -23,6 +24,7 @@ use super::task::{PyDataFile, PyDeleteFile};
 use crate::error::{Result, ResultExt};
 use crate::expr;
 use crate::format::commit::CommitOptions;
+use crate::format::diagnosis::repair::{RepairKind, RepairOptions};
 use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::task;
 use crate::rows::seam::{self, TableCapability};
@@ -176,6 +178,25 @@ impl PyTable {
     fn maintain(&self, py: Python<'_>, action: &PyMaintenance) -> PyResult<(PyTable, PyMaintained)> {
         let (table, done) = run(py, || self.inner.maintain(&action.read()?))?;
         Ok((table.into(), done.into()))
+    }
+
+    fn diagnose(&self, py: Python<'_>, request: &PyDoctorRequest) -> PyResult<PyDiagnosis> {
+        Ok(run(py, || self.inner.diagnose(&request.read()))?.into())
+    }
+
+    /// Repairs the table. Returns it at its new version, and what was done.
+    fn repair(
+        &self,
+        py: Python<'_>,
+        kinds: Vec<String>,
+        dry_run: bool,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<(PyTable, Vec<PyRepairStep>)> {
+        let (table, steps) = run(py, || {
+            let kinds = kinds.iter().map(|name| RepairKind::parse(name)).collect::<Result<_>>()?;
+            self.inner.repair(&RepairOptions { kinds, dry_run, snapshot_properties })
+        })?;
+        Ok((table.into(), steps.into_iter().map(Into::into).collect()))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<PyTable> {

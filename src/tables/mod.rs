@@ -1,6 +1,7 @@
 //! The only place that names both formats: opens tables and catalogs of either.
 
 pub mod catalog;
+pub mod doctor;
 #[cfg(test)]
 mod durability_tests;
 pub mod open;

@@ -55,6 +55,22 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
     newest(store, &join(location, METADATA_FOLDER))?.map(found).ok_or_else(|| no_table(store, location))
 }
 
+/// The metadata file with the highest number in a table's folder, without a look into it. For tables whose metadata are
+/// damaged.
+///
+/// # Errors
+/// Errors of the store.
+pub(crate) fn highest_named(store: &dyn Store, location: &str) -> Result<Option<String>> {
+    let folder = join(location, METADATA_FOLDER);
+    let names = store.list_names(&folder)?;
+    let number = |name: &String| match parse_name(name) {
+        Some(Name::Version(n) | Name::Numbered(n)) => Some(n),
+        None => None,
+    };
+    let numbered = names.iter().filter_map(|name| Some((number(name)?, name)));
+    Ok(numbered.max().map(|(_, name)| join(&folder, name)))
+}
+
 fn found(metadata_location: String) -> FoundMetadata {
     let version = match parse_name(file_name(&metadata_location)) {
         Some(Name::Version(version)) => Some(version),

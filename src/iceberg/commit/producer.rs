@@ -616,6 +616,7 @@ impl SnapshotProducer {
         let mut out = self.input.summary.clone();
         out.extend(self.state.processed.map(|n| ("entries-processed".to_owned(), n.to_string())));
         tree.summary.write(base, parent, &mut out)?;
+        out.extend(self.state.rewrite.iter().flat_map(|rewrite| rewrite.totals.clone()));
         let created = tree.manifests.iter().filter(|m| self.state.writer.is_own(m)).count();
         let counts = [
             ("manifests-created", created),

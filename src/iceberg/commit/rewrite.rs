@@ -32,6 +32,22 @@ pub struct ManifestRewrite {
     /// The target size of new manifests. `None` uses the property `commit.manifest.target-size-bytes`.
     pub target_bytes: Option<i64>,
     known: HashMap<Vec<ManifestOrigin>, Vec<ManifestFile>>,
+    /// Which manifests are rewritten.
+    scope: RewriteScope,
+    /// Members of the summary that replace those of the parent.
+    pub(super) totals: BTreeMap<String, String>,
+}
+
+/// Which manifests are rewritten.
+#[derive(Clone, Debug, Default)]
+enum RewriteScope {
+    /// Those whose number or size is not as wanted.
+    #[default]
+    Unsuitable,
+    /// All, even if the list describes them wrongly. Manifests with these paths are lost and left out.
+    All(HashSet<String>),
+    /// None.
+    Nothing,
 }
 
 /// All manifests of a snapshot after the rewrite.
@@ -52,7 +68,17 @@ struct Places {
 impl ManifestRewrite {
     /// Creates a rewrite of the manifests of one partition spec, or of all.
     pub fn new(spec_id: Option<i32>, target_bytes: Option<i64>) -> ManifestRewrite {
-        ManifestRewrite { spec_id, target_bytes, known: HashMap::new() }
+        ManifestRewrite { spec_id, target_bytes, ..ManifestRewrite::default() }
+    }
+
+    /// A rewrite of all manifests from their entries, without those that are lost.
+    pub(crate) fn repairing(lost: HashSet<String>) -> ManifestRewrite {
+        ManifestRewrite { scope: RewriteScope::All(lost), ..ManifestRewrite::default() }
+    }
+
+    /// A snapshot with the same manifests and other members in its summary.
+    pub(crate) fn keeping_manifests(totals: BTreeMap<String, String>) -> ManifestRewrite {
+        ManifestRewrite { scope: RewriteScope::Nothing, totals, ..ManifestRewrite::default() }
     }
 
     /// The manifests to rewrite, one list for each kind and spec, with the number of new manifests. A single manifest
@@ -77,7 +103,12 @@ impl ManifestRewrite {
             let count = bytes.div_ceil(target.unsigned_abs()).max(1);
             (group, count)
         });
-        Ok(counted.filter(|(group, count)| group.len() > 1 || *count > 1).collect())
+        let is_wanted = |group: &[ManifestFile], count: u64| match &self.scope {
+            RewriteScope::Unsuitable => group.len() > 1 || count > 1,
+            RewriteScope::All(_) => true,
+            RewriteScope::Nothing => false,
+        };
+        Ok(counted.filter(|(group, count)| is_wanted(group, *count)).collect())
     }
 
     /// Returns the snapshot's manifests with those of each group rewritten, data before deletes.
@@ -90,6 +121,7 @@ impl ManifestRewrite {
         base: &TableMetadata,
         manifests: Vec<ManifestFile>,
     ) -> Result<Rewritten> {
+        let manifests = self.described(writer, manifests)?;
         let mut out = Rewritten { manifests: Vec::new(), replaced: 0, entries: 0 };
         let mut replaced: HashSet<String> = HashSet::new();
         for (group, count) in self.groups(base, &manifests)? {
@@ -107,6 +139,22 @@ impl ManifestRewrite {
         out.manifests.extend(manifests.into_iter().filter(|m| !replaced.contains(&m.path)));
         out.manifests.sort_by_key(|m| m.content == ManifestContent::Deletes);
         Ok(out)
+    }
+}
+
+impl ManifestRewrite {
+    /// The manifests to go on with. A repair takes what their own headers say, each once and without the lost ones.
+    fn described(&self, writer: &ManifestWriter, manifests: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+        let RewriteScope::All(lost) = &self.scope else { return Ok(manifests) };
+        let mut seen = HashSet::new();
+        let kept: Vec<ManifestFile> =
+            manifests.into_iter().filter(|m| !lost.contains(&m.path) && seen.insert(m.path.clone())).collect();
+        in_parallel(writer.store.as_ref(), kept.len(), |i| {
+            let bytes = writer.store.get(&kept[i].path)?;
+            let manifest = Manifest::parse(&bytes).with("path", &kept[i].path)?;
+            let spec_id = manifest.spec_id.unwrap_or(kept[i].spec_id);
+            Ok(ManifestFile { length_bytes: bytes.len() as i64, content: manifest.content, spec_id, ..kept[i].clone() })
+        })
     }
 }
 

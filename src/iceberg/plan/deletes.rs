@@ -516,7 +516,7 @@ mod tests;
 
 /// Whether a bound is a whole path. A writer that cuts bounds without rounding gives the same beginning of a path as
 /// both bounds. A whole path ends in a file format, which a cut one hardly does.
-fn is_whole_path(bound: &[u8]) -> bool {
+pub(crate) fn is_whole_path(bound: &[u8]) -> bool {
     let name = bound.rsplit(|b| *b == b'/').next().unwrap_or_default();
     let ending = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
     name.len() < bound.len()

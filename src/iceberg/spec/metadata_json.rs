@@ -36,6 +36,14 @@ const GZIP_RATIO: usize = 200;
 /// `CorruptTable` if the bytes are not a metadata file, or a member is missing, wrong, or contradicts another.
 /// `Unsupported` for a newer format version or an unknown column type.
 pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
+    metadata_from_json(read_json(bytes)?)
+}
+
+/// The JSON document of a metadata file, plain or gzip.
+///
+/// # Errors
+/// `CorruptTable` if the bytes are not JSON.
+pub(crate) fn read_json(bytes: &[u8]) -> Result<Json> {
     let inflated;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
         inflated = gunzip(bytes)?;
@@ -43,12 +51,11 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<TableMetadata> {
     } else {
         bytes
     };
-    let json: Json = json_text::parse(bytes).map_err(|e| {
+    json_text::parse(bytes).map_err(|e| {
         Error::corrupt("the metadata file is not valid JSON")
             .because(e)
             .hint("The file may be incomplete; the same folder holds the previous version")
-    })?;
-    metadata_from_json(json)
+    })
 }
 
 fn gunzip(bytes: &[u8]) -> Result<Vec<u8>> {

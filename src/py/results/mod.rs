@@ -1,6 +1,7 @@
 //! Results for Python, as typed values or dictionaries. No logic lives here.
 
 pub(super) mod commit_rows;
+pub(super) mod diagnosis;
 pub(super) mod explain;
 pub(super) mod maintenance;
 pub(super) mod native_read;

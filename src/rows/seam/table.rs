@@ -9,6 +9,8 @@ use crate::expr::Predicate;
 use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::commit_rows::CommitRows;
+use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
+use crate::format::diagnosis::repair::{RepairOptions, RepairStep};
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{
     CompactOptions, Compacted, DeleteOptions, FileOrder, Maintained, Maintenance, OrphanOptions, Orphans,
@@ -195,6 +197,21 @@ pub trait Table: Send + Sync + Debug {
     /// `Unsupported` for an action that the format does not have; those of the action.
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn Table>, Maintained)> {
         Err(self.format().refused(action.name()))
+    }
+
+    /// Examines the table from its metadata down to its files. Damage becomes a finding.
+    ///
+    /// # Errors
+    /// `Unsupported` for formats without it; a cancellation.
+    fn diagnose(&self, _options: &DoctorOptions) -> Result<Diagnosis> {
+        Err(self.format().refused("doctor"))
+    }
+    /// Repairs the table, in commits. Returns it at its newest version, with what was done.
+    ///
+    /// # Errors
+    /// `Unsupported` for repairs that the format does not have; errors of commits and of the store.
+    fn repair(&self, _options: &RepairOptions) -> Result<(Arc<dyn Table>, Vec<RepairStep>)> {
+        Err(self.format().refused("repairs"))
     }
 
     /// Several changes in one commit.

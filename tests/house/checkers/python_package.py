@@ -18,8 +18,8 @@ PARTS = [
     ["arguments", "transforms", "variant"],
     ["display"],
     ["inspect", "requests", "results", "schema"],
-    ["engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
-    ["maintain", "scan", "transaction"],
+    ["doctor", "engines", "evolve", "explain", "refs", "row_changes"],
+    ["differences", "maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
     ["__init__"],
@@ -40,6 +40,9 @@ PARTS = [
     ["spark.__init__"],
     # What Spark finds by its name.
     ["pyspark_frazil"],
+    # The program. Nothing imports it.
+    ["cli"],
+    ["__main__"],
 ]
 
 

@@ -130,7 +130,8 @@ impl Importer {
             let parquet = ParquetFile::open(&self.store, path)?;
             let columns = FileColumns::new(parquet.metadata.schema());
             check_ids(&columns, true, &self.schemas)?;
-            let (known, all) = (self.trusted_leaves(&columns).len(), parquet.footer().file_metadata().schema_descr());
+            let (known, all) =
+                (trusted_leaves(&self.schema, &columns).len(), parquet.footer().file_metadata().schema_descr());
             if known != all.num_columns() {
                 return Err(Error::invalid(
                     "the engine's file has columns that Iceberg's writers store in another way",
@@ -155,7 +156,7 @@ impl Importer {
         let footer = parquet.footer();
         let known_columns = columns.iter().filter(|c| self.schema.fields.iter().any(|f| c.id == Some(f.id)));
         parquet.check_plain(known_columns.flat_map(|c| c.leaves.clone()))?;
-        let ids = self.trusted_leaves(columns);
+        let ids = trusted_leaves(&self.schema, columns);
         let metrics = |config: &MetricsConfig| {
             guard(|| {
                 Ok(metrics_by_leaf(&self.schema, config, footer, &BTreeMap::new(), &|leaf| ids.get(&leaf).copied()))
@@ -296,22 +297,6 @@ impl Importer {
         rows.and_then(|mut rows| rows.try_for_each(|batch| each(&batch?)))
     }
 
-    /// The field ids of leaves with trusted statistics, by the leaf's number.
-    fn trusted_leaves(&self, columns: &FileColumns) -> HashMap<usize, FieldId> {
-        let mut out = HashMap::new();
-        let mut pending: Vec<&FileColumn> = columns.iter().collect();
-        while let Some(column) = pending.pop() {
-            pending.extend(&column.children);
-            let field = column.id.and_then(|id| self.schema.field(id)).filter(|_| column.children.is_empty());
-            let Some(ty) = field.and_then(|f| f.ty.as_primitive()) else { continue };
-            let same = arrow_primitive(ty).is_ok_and(|ours| is_same(&ours, column.field.data_type()));
-            if let (true, Some(id)) = (same, column.id) {
-                out.insert(column.leaves.start, id);
-            }
-        }
-        out
-    }
-
     /// The given partition of the rows, if null counts and bounds don't contradict it.
     fn partition_of(&self, metrics: &ColumnMetrics, records: i64, values: &[Option<Value>]) -> Result<Partition> {
         let one = |(f, value): (&PartitionField, &Option<Value>)| {
@@ -442,6 +427,22 @@ fn folder_partition(f: &PartitionField, column: &Field, path: &str) -> Result<Op
 fn bound(map: &Option<FieldMap<Vec<u8>>>, f: &PartitionField, source: &PrimitiveType) -> Option<Value> {
     let bytes = map.as_ref()?.get(&f.source_id)?;
     Some(decode_bound(bytes, source).ok()??.to_owned())
+}
+
+/// The field ids of leaves whose statistics mean the same as Iceberg's bounds, by the leaf's number.
+pub(crate) fn trusted_leaves(schema: &Schema, columns: &FileColumns) -> HashMap<usize, FieldId> {
+    let mut out = HashMap::new();
+    let mut pending: Vec<&FileColumn> = columns.iter().collect();
+    while let Some(column) = pending.pop() {
+        pending.extend(&column.children);
+        let field = column.id.and_then(|id| schema.field(id)).filter(|_| column.children.is_empty());
+        let Some(ty) = field.and_then(|f| f.ty.as_primitive()) else { continue };
+        let same = arrow_primitive(ty).is_ok_and(|ours| is_same(&ours, column.field.data_type()));
+        if let (true, Some(id)) = (same, column.id) {
+            out.insert(column.leaves.start, id);
+        }
+    }
+    out
 }
 
 /// Whether a field, or a field inside it, forbids nulls.

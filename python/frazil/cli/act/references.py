@@ -1,0 +1,97 @@
+"""Commands that move, create and remove branches and tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import frazil as fz
+from frazil.cli.session import Session, changing
+
+__all__ = ["branch", "rollback", "tag"]
+
+
+@changing("rollback")
+@click.argument("version")
+@click.option("--branch", metavar="NAME", default="main", help="The branch to move.")
+@click.option("--any", "any_version", is_flag=True, help="Also to a version that the branch does not descend from.")
+def rollback(session: Session, table: str, version: str, branch: str, any_version: bool) -> None:
+    """Move a branch back to an earlier version. Later snapshots stay until they expire.
+
+    VERSION is a snapshot's id, a tag, a time, or main^ for the version before the newest.
+    """
+    opened = session.table(table)
+    to = session.at(opened, version)
+    before, after = opened.refs[branch].snapshot_id, opened.scan(at=to).snapshot_id
+    plan = {"branch": branch, "from": before, "to": after}
+    if not session.agreed(plan, f"Move {branch} from snapshot {before} to {after}."):
+        return
+    (opened.set_current_snapshot if any_version else opened.rollback)(to, branch)  # type: ignore[arg-type]
+    result = {"branch": branch, "snapshot_id": opened.refs[branch].snapshot_id}
+    session.done(plan, result, f"{branch} is at snapshot {result['snapshot_id']}.")
+
+
+@changing("branch")
+@click.argument("name")
+@click.option("--at", metavar="VERSION", help="Where it starts; the newest version if it is not given.")
+@click.option("--drop", "action", flag_value="drop", help="Remove the branch.")
+@click.option("--replace", "action", flag_value="replace", help="Move it to --at, wherever it is.")
+@click.option("--rename", metavar="NEW", help="Give it another name.")
+@click.option("--fast-forward", metavar="REF", help="Move it forward to a branch or tag that descends from it.")
+def branch(
+    session: Session,
+    table: str,
+    name: str,
+    at: str | None,
+    action: str | None,
+    rename: str | None,
+    fast_forward: str | None,
+) -> None:
+    """Create a branch, or drop, move or rename one."""
+    opened = session.table(table)
+    refs = opened.refs
+    if rename is not None:
+        _change(session, opened, {"action": "rename", "name": name, "to": rename}, lambda: refs.rename(name, rename))
+    elif fast_forward is not None:
+        plan = {"action": "fast-forward", "name": name, "to": fast_forward}
+        _change(session, opened, plan, lambda: refs.fast_forward(name, fast_forward))
+    else:
+        _plain(session, opened, "branch", name, at, action)
+
+
+@changing("tag")
+@click.argument("name")
+@click.option("--at", metavar="VERSION", help="What it names; the newest version if it is not given.")
+@click.option("--drop", "action", flag_value="drop", help="Remove the tag.")
+@click.option("--replace", "action", flag_value="replace", help="Move it to --at.")
+def tag(session: Session, table: str, name: str, at: str | None, action: str | None) -> None:
+    """Create a tag, or drop or move one."""
+    _plain(session, session.table(table), "tag", name, at, action)
+
+
+def _plain(session: Session, table: fz.Table, kind: str, name: str, at: str | None, action: str | None) -> None:
+    """Creates, replaces or drops a reference."""
+    refs = table.refs
+    version = session.at(table, at)
+    if action is not None and refs[name].type != kind:
+        raise click.UsageError(f"'{name}' is a {refs[name].type}")
+    if action == "drop":
+        _change(session, table, {"action": f"drop {kind}", "name": name, "to": None}, lambda: refs.drop(name))
+        return
+    to = table.scan(at=version).snapshot_id
+    if action == "replace":
+        if version is None:
+            raise click.UsageError("--replace needs --at")
+        _change(session, table, {"action": f"move {kind}", "name": name, "to": to}, lambda: refs.replace(name, version))
+        return
+    create = refs.create_branch if kind == "branch" else refs.create_tag
+    _change(session, table, {"action": f"create {kind}", "name": name, "to": to}, lambda: create(name, version))
+
+
+def _change(session: Session, table: fz.Table, plan: dict[str, Any], change: Any) -> None:
+    to = "" if plan["to"] is None else f" to {plan['to']}" if "create" not in plan["action"] else f" at {plan['to']}"
+    sentence = f"{plan['action'].capitalize()} {plan['name']}{to}."
+    if session.agreed(plan, sentence):
+        change()
+        session.done(plan, {"refs": [ref._asdict() for ref in table.refs.values()]}, f"Done: {sentence}")

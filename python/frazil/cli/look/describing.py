@@ -1,0 +1,195 @@
+"""Commands that say what a table or a catalog is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import frazil as fz
+from frazil.arguments import configuration
+from frazil.cli import json_text, output
+from frazil.cli.look.health import health_of, sizes_of
+from frazil.cli.places import is_place
+from frazil.cli.session import Session, looking
+from frazil.display.commits import changed
+from frazil.display.figures import amount, bytes_text, number
+
+__all__ = ["catalogs", "ls", "properties", "schema", "show", "spec"]
+
+_SHOWN_COMMITS = 5
+
+
+@looking("ls", table=False)
+@click.argument("name", required=False, metavar="[CATALOG[.NAMESPACE]|FOLDER]")
+def ls(session: Session, name: str | None) -> None:
+    """List tables.
+
+    Of the default catalog, of a catalog, of a namespace, or of a warehouse that is a folder.
+    """
+    catalog, namespace = _catalog_of(session, name)
+    tables = catalog.list_tables(namespace)
+    if session.as_json:
+        output.document([{"catalog": catalog.name, "table": table} for table in tables])
+    else:
+        for table in tables:
+            output.lines(output.public(table))
+
+
+def _catalog_of(session: Session, name: str | None) -> tuple[fz.Catalog, str | None]:
+    places = session.places
+    if name is None or places.named is not None:
+        return places.catalog(), name
+    if is_place(name):
+        found: dict[str, Any] = {"type": "filesystem", **places.storage, "warehouse": name}
+        return fz.catalog(**found), None
+    first, _, rest = name.partition(".")
+    known = configuration.known_catalogs(configuration.configured())
+    if first.lower() in known or not places.storage:
+        return places.catalog(first), rest or None
+    return places.catalog(), name
+
+
+@looking("catalogs", table=False)
+def catalogs(session: Session) -> None:
+    """List the catalogs of the configuration."""
+    read = configuration.configured()
+    found: list[dict[str, Any]] = []
+    for name in configuration.known_catalogs(read):
+        settings = configuration.without_secrets(configuration.merged(name, {}, read))
+        kind = settings.pop("type")
+        found.append({"name": name, "type": kind, "properties": settings})
+    if session.as_json:
+        output.document(found)
+        return
+    if not found:
+        output.say(f"No catalog is described. The configuration is {configuration.source()}.")
+        return
+    where = [(c, c["properties"].get("uri") or c["properties"].get("warehouse")) for c in found]
+    output.grid(("catalog", "type", "where"), [(c["name"], c["type"], place) for c, place in where])
+
+
+@looking("schema")
+@click.option("--at", metavar="VERSION", help="The columns of this version.")
+def schema(session: Session, table: str, at: str | None) -> None:
+    """Show the columns."""
+    opened = session.table(table)
+    found = opened.schema if at is None else opened.scan(at=session.at(opened, at)).schema
+    if session.as_json:
+        output.document(json_text.read(found.to_json()))
+        return
+    rows = _fields(found.fields)
+    output.grid(("id", "column", "type", "nulls", "comment"), rows)
+
+
+def _fields(fields: tuple[fz.Field, ...], depth: int = 0) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for field in fields:
+        kind = field.type.partition("<")[0] if field.children else field.type
+        rows.append((field.id, "  " * depth + field.name, kind, "no" if field.required else "yes", field.doc))
+        rows += _fields(field.children, depth + 1)
+    return rows
+
+
+@looking("spec")
+def spec(session: Session, table: str) -> None:
+    """Show how rows are partitioned and sorted."""
+    opened = session.table(table)
+    partitions, order = opened.partition_spec, opened.sort_order
+    if session.as_json:
+        output.document(
+            {
+                "partition_spec": {"id": partitions.id, "fields": [f._asdict() for f in partitions.fields]},
+                "sort_order": {"id": order.id, "fields": [f._asdict() for f in order.fields]},
+            }
+        )
+        return
+    rows = [("partition", str(field)) for field in partitions.fields] + [("sort", str(field)) for field in order.fields]
+    output.grid(("", "field"), rows) if rows else output.say("The table is neither partitioned nor sorted.")
+
+
+@looking("properties")
+def properties(session: Session, table: str) -> None:
+    """Show the table's properties. Secrets are hidden."""
+    found = output.public_options(session.table(table).properties)
+    if session.as_json:
+        output.document(found)
+    else:
+        output.grid(("property", "value"), sorted(found.items()))
+
+
+@looking("show")
+def show(session: Session, table: str) -> None:
+    """Show a table on one screen: columns, partitions, size, last commits, health."""
+    opened = session.table(table)
+    sizes = sizes_of(opened)
+    health = health_of(opened, sizes)
+    if session.as_json:
+        output.document(_facts(opened, sizes, health))
+        return
+    output.heading(output.public(opened.name))
+    output.facts(_named(opened, sizes))
+    output.lines("")
+    output.heading("Columns")
+    output.grid(("id", "column", "type", "nulls", "comment"), _fields(opened.schema.fields), "  ")
+    _show_commits(opened)
+    output.lines("")
+    output.heading("Health")
+    for finding in health or ["nothing to note"]:
+        output.lines(f"  {finding}")
+
+
+def _named(table: fz.Table, sizes: dict[str, int | None]) -> dict[str, Any]:
+    partitions = ", ".join(str(field) for field in table.partition_spec.fields)
+    refs = [str(ref) for ref in table.refs.values() if ref.name != "main"]
+    files, size = sizes["data_files"] or 0, sizes["data_bytes"] or 0
+    held = [amount(sizes["rows"] or 0, "row"), amount(files, "file"), bytes_text(size)]
+    return {
+        "location": table.location,
+        "format": f"{table.format.capitalize()} version {table.format_version}",
+        "partitions": partitions or "not partitioned",
+        "order": ", ".join(str(field) for field in table.sort_order.fields) or None,
+        "size": ", ".join(held) + (f", in {amount(sizes['partitions'] or 0, 'partition')}" if partitions else ""),
+        "versions": f"{number(len(table.snapshots))}",
+        "refs": ", ".join(refs) or None,
+        "properties": number(len(table.properties)),
+    }
+
+
+def _show_commits(table: fz.Table) -> None:
+    snapshots = table.snapshots
+    output.lines("")
+    output.heading("Last commits")
+    rows = [
+        (f"{s.timestamp:%Y-%m-%d %H:%M:%S}", str(s.id), s.operation, ", ".join(changed(s.summary)))
+        for s in snapshots[-_SHOWN_COMMITS:][::-1]
+    ]
+    if rows:
+        output.grid(("time (UTC)", "snapshot", "operation", "what"), rows, "  ")
+    else:
+        output.lines("  none: the table is empty")
+
+
+def _facts(table: fz.Table, sizes: dict[str, int | None], health: list[str]) -> dict[str, Any]:
+    snapshot = table.snapshot
+    commits = [
+        {"snapshot_id": s.id, "timestamp": s.timestamp, "operation": s.operation, "summary": s.summary}
+        for s in table.snapshots[-_SHOWN_COMMITS:][::-1]
+    ]
+    return {
+        "name": table.name,
+        "location": table.location,
+        "metadata_location": table.metadata_location,
+        "format": f"{table.format}",
+        "format_version": table.format_version,
+        "uuid": table.uuid,
+        "snapshot_id": None if snapshot is None else snapshot.id,
+        "schema": json_text.read(table.schema.to_json()),
+        "partition_fields": [str(field) for field in table.partition_spec.fields],
+        "sort_fields": [str(field) for field in table.sort_order.fields],
+        "sizes": sizes,
+        "refs": [ref._asdict() for ref in table.refs.values()],
+        "last_commits": commits,
+        "properties": output.public_options(table.properties),
+        "health": health,
+    }

@@ -1,0 +1,116 @@
+"""Which table an argument means: a place, a metadata file, or `catalog.namespace.table`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import frazil as fz
+from frazil.arguments import At, configuration
+from frazil.capabilities import supports
+from frazil.cli.values import moment_of
+from frazil.exceptions import InvalidInputError, NotFoundError
+
+__all__ = ["Places", "at_of", "is_place"]
+
+
+def is_place(text: str) -> bool:
+    """Whether an argument is a path or a URI. Names of tables have neither slashes nor suffixes of files."""
+    if "/" in text or os.sep in text or text.startswith(("~", ".")) or text.endswith(".metadata.json"):
+        return True
+    return Path(text).is_dir() and not text.count(".")
+
+
+class Places:
+    """Opens catalogs and tables by what the command line gives.
+
+    Args:
+        catalog: The name of the catalog that names of tables belong to; None if they begin with it.
+        storage: Options of stores and properties of catalogs.
+    """
+
+    def __init__(self, catalog: str | None, storage: dict[str, str]) -> None:
+        self.named = catalog
+        self.storage = storage
+
+    def catalog(self, name: str | None = None) -> fz.Catalog:
+        """A catalog of the configuration, with the given properties."""
+        return fz.catalog(name or self.named, **self._properties())
+
+    def table(self, text: str) -> fz.Table:
+        """The table that an argument means."""
+        if self.named is None and is_place(text):
+            return fz.open_table(text, storage_options=self.storage)
+        catalog, identifier = self.of_name(text)
+        return catalog.load_table(identifier)
+
+    def place_or_name(self, text: str) -> tuple[fz.Catalog, str]:
+        """The catalog and the identifier of a table that may not exist yet.
+
+        A place is `WAREHOUSE/NAMESPACE/TABLE`: the warehouse is a catalog of folders.
+        """
+        if self.named is not None or not is_place(text):
+            return self.of_name(text)
+        warehouse, _, name = text.replace(os.sep, "/").rstrip("/").rpartition("/")
+        warehouse, _, namespace = warehouse.rpartition("/")
+        namespace = namespace.removesuffix(".db")
+        if not name or not namespace or "." in (name, namespace):
+            raise InvalidInputError(
+                "the place of a table must be WAREHOUSE/NAMESPACE/TABLE", {"path": text}, "Such as lake/db/events"
+            )
+        found = {"type": "filesystem", **self._properties(), "warehouse": warehouse or "."}
+        return fz.catalog(**found), f"{namespace}.{name}"
+
+    def of_name(self, text: str) -> tuple[fz.Catalog, str]:
+        """The catalog of a name, and the rest of the name."""
+        if self.named is not None:
+            return self.catalog(), text
+        first, _, rest = text.partition(".")
+        if not rest:
+            raise InvalidInputError(
+                "a table is a path, a metadata file, or catalog.namespace.table",
+                {"table": text},
+                "For a folder in the working directory, write ./NAME",
+            )
+        known = configuration.known_catalogs(configuration.configured())
+        if first.lower() in known and "." in rest:
+            return self.catalog(first), rest
+        if not self.storage and configuration.default_catalog().lower() not in known:
+            # Raises an error that says where catalogs come from.
+            fz.load_table(text)
+        return self.catalog(), text
+
+    def _properties(self) -> dict[str, str]:
+        return dict(self.storage)
+
+
+def at_of(table: fz.Table, text: str | None) -> At | None:
+    """A version: the name of a branch or tag, a snapshot's id, a day or a time, `snapshot^` for its parent."""
+    if text is None:
+        return None
+    if text in table.refs:
+        return text
+    if text.endswith("^"):
+        return _parent(table, text[:-1])
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    return moment_of(text) or text
+
+
+def _parent(table: fz.Table, text: str) -> int:
+    """The id of the snapshot before a version."""
+    at = at_of(table, text or "main")
+    wanted = table.scan(at=at).snapshot_id
+    snapshots = table.snapshots
+    found = next((snapshot for snapshot in snapshots if snapshot.id == wanted), None)
+    if found is None:
+        raise NotFoundError("the version does not exist", {"version": text})
+    parent = found.parent_id
+    if parent is None:
+        # Tables whose snapshots don't name a parent number them.
+        numbered = not supports(table._core, "snapshot_parents")
+        earlier = [snapshot.id for snapshot in snapshots if snapshot.id < found.id]
+        parent = max(earlier) if earlier and numbered else None
+    if parent is None:
+        raise NotFoundError("there is no version before this one", {"version": str(found.id)})
+    return parent

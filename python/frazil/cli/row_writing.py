@@ -1,0 +1,141 @@
+"""Writes rows to standard output while they are read: table, CSV, JSON lines, Parquet, Arrow stream.
+
+Only one batch is in memory. A reader that closes the pipe (`| head`) ends the work at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from frazil.cli import json_text, output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from frazil.scan import Scan
+
+__all__ = ["FORMATS", "write_rows"]
+
+FORMATS = ("table", "csv", "jsonl", "parquet", "arrow")
+_BINARY = ("parquet", "arrow")
+_FIRST_ROWS = 50
+"""The rows that are written before a batch is written as a whole, so that the first ones come soon."""
+
+
+def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
+    """Writes the rows of a scan.
+
+    Args:
+        scan: The scan.
+        form: One of `FORMATS`; None decides by the stream: a table for a terminal, CSV for pipes and files.
+        as_json: Whether JSON lines are wanted if `form` is None.
+    """
+    is_terminal = sys.stdout.isatty()
+    if form is None:
+        form = "jsonl" if as_json else "table" if is_terminal else "csv"
+    if form in _BINARY and is_terminal:
+        raise click.UsageError(f"{form} is not text: redirect it to a file or a pipe")
+    reader = scan.to_arrow_batch_reader()
+    if form == "table":
+        output.grid(reader.schema.names, _tuples(reader))
+        return
+    sink = sys.stdout.buffer
+    _WRITERS[form](reader, sink)
+    sink.flush()
+
+
+def _tuples(reader: pa.RecordBatchReader) -> Iterator[list[Any]]:
+    for batch in _small(reader):
+        columns = [column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns]
+        for at in range(batch.num_rows):
+            yield [column[at] for column in columns]
+
+
+def _small(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches in slices, whose Python objects take little memory. The first slice is small."""
+    rows = _FIRST_ROWS
+    for batch in reader:
+        start = 0
+        while start < batch.num_rows:
+            yield batch.slice(start, rows)
+            start, rows = start + rows, 2000
+
+
+def _jsonl(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    for batch in _small(reader):
+        text = "".join(json_text.line(row) + "\n" for row in json_text.objects(batch))
+        sink.write(text.encode("utf-8"))
+        sink.flush()
+
+
+def _csv(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Columns that CSV has no form for become texts.
+    schema = pa.schema([pa.field(f.name, f.type if _is_plain(f.type) else pa.string()) for f in reader.schema])
+    with csv.CSVWriter(sink, schema) as writer:
+        for batch in _cut(reader):
+            columns = [
+                column
+                if _is_plain(column.type)
+                else pa.array(map(_csv_text, column.to_pylist(maps_as_pydicts="lossy")), pa.string())
+                for column in batch.columns
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            sink.flush()
+
+
+def _cut(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches, with the first rows of the first one alone."""
+    is_first = True
+    for batch in reader:
+        if is_first and batch.num_rows > _FIRST_ROWS:
+            yield batch.slice(0, _FIRST_ROWS)
+            batch = batch.slice(_FIRST_ROWS)
+        is_first = False
+        yield batch
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(type_) or types.is_nested(type_) or types.is_temporal(type_):
+        return bool(types.is_date32(type_))
+    return any(
+        is_kind(type_)
+        for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
+    )
+
+
+def _csv_text(value: Any) -> str | None:
+    return None if value is None else value if isinstance(value, str) else json_text.plain_text(value)
+
+
+def _parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _arrow(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    import pyarrow as pa
+
+    with pa.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in _cut(reader):
+            writer.write_batch(batch)
+            sink.flush()
+
+
+_WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}

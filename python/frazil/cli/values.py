@@ -1,0 +1,76 @@
+"""The values of arguments and options: versions, ages, sizes, pairs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+__all__ = ["AGE", "PAIR", "SIZE", "moment_of", "pairs"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def moment_of(text: str) -> dt.datetime | None:
+    """A day or a time, in UTC if it has no zone. None if the text is another one."""
+    if not re.match(r"\d{4}-\d{2}-\d{2}", text):
+        return None
+    try:
+        found = dt.datetime.fromisoformat(text.strip().replace("Z", "+00:00").replace("z", "+00:00"))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=dt.timezone.utc)
+
+
+class _Age(click.ParamType[Any]):
+    name = "age|time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if found := re.fullmatch(r"(\d+)\s*([smhdw])", value.strip()):
+            try:
+                return dt.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+            except OverflowError:
+                self.fail(f"'{value}' is too long ago", param, ctx)
+        moment = moment_of(value)
+        if moment is None:
+            self.fail(f"'{value}' is neither an age such as 7d or 12h nor a time such as 2026-01-31T12:00", param, ctx)
+        return moment
+
+
+class _Size(click.ParamType[int]):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", value.strip().lower())
+        if found is None:
+            self.fail(f"'{value}' is not a size such as 128MiB or 1g", param, ctx)
+        return int(found[1]) * _SIZES[found[2]]
+
+
+class _Pair(click.ParamType[Any]):
+    name = "key=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        key, equals, rest = value.partition("=")
+        if not key or not equals:
+            # The value may be a secret that was given without its name.
+            self.fail("write key=value", param, ctx)
+        return key, rest
+
+
+AGE, SIZE, PAIR = _Age(), _Size(), _Pair()
+
+
+def pairs(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Pairs by their names. The last of several counts."""
+    return dict(given)

@@ -1,0 +1,200 @@
+"""Compares two versions of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from frazil.differences.diff import Change, Diff, Totals
+from frazil.display import tables
+from frazil.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from frazil.schema import Field
+
+__all__ = ["difference"]
+
+_CHANGES = {"insert": "added", "delete": "removed", "update_after": "changed", "update_before": None}
+
+
+def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
+    """What differs between two versions.
+
+    Args:
+        table: The table.
+        a: The first version: as for `Table.scan`, or another table object.
+        b: The second version. None is the newest one.
+        rows: Whether to count rows by the change log.
+    """
+    kind = type(table)
+    first, second = (side if isinstance(side, kind) else table for side in (a, b))
+    if first.uuid != second.uuid:
+        raise InvalidInputError(
+            "the tables are two different tables", {"first": first.location, "second": second.location}
+        )
+    # A branch has the table's newest columns, a snapshot those that it was written with.
+    was, now = (side.scan(at=None if isinstance(at, kind) else at) for side, at in ((first, a), (second, b)))
+    before, after = was.snapshot_id, now.snapshot_id
+    given_tables = isinstance(a, kind) or isinstance(b, kind)
+    old, new = _listed(first, before), _listed(second, after)
+    files = _differing(old, new)
+    return Diff(
+        before,
+        after,
+        _schema(was.schema.fields, now.schema.fields),
+        _named(_fields(first.partition_spec), _fields(second.partition_spec)) if given_tables else [],
+        _named(_fields(first.sort_order), _fields(second.sort_order)) if given_tables else [],
+        _named(*(tables.public_options(side.properties) for side in (first, second))) if given_tables else [],
+        (_totals(first, before, old), _totals(second, after, new)),
+        files,
+        _by_partition(files),
+        _rows(second, before, after) if rows else None,
+    )
+
+
+def _fields(of: Any) -> dict[str, str]:
+    return {str(field): "" for field in of.fields}
+
+
+def _named(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+    found = []
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            kind = "added" if old is None else "removed" if new is None else "changed"
+            found.append(Change(kind, name, old, new))
+    return found
+
+
+def _flat(fields: Iterable[Field], prefix: str = "") -> dict[int, tuple[str, Field]]:
+    """All columns and members by their ids."""
+    found: dict[int, tuple[str, Field]] = {}
+    for field in fields:
+        found[field.id] = (prefix + field.name, field)
+        found.update(_flat(field.children, f"{prefix}{field.name}."))
+    return found
+
+
+def _schema(before: Iterable[Field], after: Iterable[Field]) -> list[Change]:
+    old, new = _flat(before), _flat(after)
+    found = [Change("added", name, None, field.type) for at, (name, field) in new.items() if at not in old]
+    found += [Change("removed", name, field.type, None) for at, (name, field) in old.items() if at not in new]
+    for at in old.keys() & new.keys():
+        (name, was), (now, field) = old[at], new[at]
+        if was.name != field.name:
+            found.append(Change("renamed", now, name, now))
+        # The members of nested columns are compared by themselves.
+        if was.type != field.type and not (was.children and field.children):
+            found.append(Change("type", now, was.type, field.type))
+        if was.required != field.required:
+            nulls = ["no nulls" if required else "nulls" for required in (was.required, field.required)]
+            found.append(Change("nulls", now, *nulls))
+        if was.doc != field.doc:
+            found.append(Change("comment", now, was.doc or "", field.doc or ""))
+    return found
+
+
+def _listed(table: Any, at: int | None) -> pa.Table:
+    """The files of a version, with the columns of `Diff.to_arrow` and a key."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = dict.fromkeys(("key", "content", "file_path", "partition"), pa.string())
+    schema = pa.schema({**texts, **dict.fromkeys(("record_count", "file_size_in_bytes"), pa.int64())})
+    if at is None:
+        return schema.empty_table()
+    files = table.inspect.files(at=at)
+    names = files.schema.names
+    path, zeros = files["file_path"], pa.repeat(0, len(files))
+    # A file can have several deletion vectors.
+    offset = files["content_offset"] if "content_offset" in names else zeros
+    number = pc.coalesce(offset, 0).cast(pa.string())
+    is_data = pc.equal(files["content"] if "content" in names else zeros, 0)
+    columns = {
+        "key": pc.binary_join_element_wise(path, number, "#"),
+        "content": pc.if_else(is_data, "data", "deletes"),
+        "file_path": path,
+        "partition": _partition_texts(files),
+        "record_count": files["record_count"],
+        "file_size_in_bytes": files["file_size_in_bytes"],
+    }
+    return pa.table(columns).cast(schema)
+
+
+def _partition_texts(files: pa.Table) -> pa.ChunkedArray:
+    """The partitions as texts: `day=2026-01-01, country=NO`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if "partition" not in files.schema.names:
+        return pa.chunked_array([pa.repeat("", len(files))])
+    column = files["partition"].combine_chunks()
+    if not pa.types.is_struct(column.type):
+        return pa.chunked_array([column.cast(pa.string())])
+    parts = []
+    for at in range(column.type.num_fields):
+        member = column.field(at)
+        texts = [None if v is None else str(v) for v in member.to_pylist()] if _has_no_cast(member.type) else member
+        value = pc.fill_null(pa.array(texts).cast(pa.string()), "null")
+        parts.append(pc.binary_join_element_wise(column.type.field(at).name, value, "="))
+    joined = pc.binary_join_element_wise(*parts, ", ") if parts else pa.repeat("", len(files))
+    return pa.chunked_array([joined])
+
+
+def _has_no_cast(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_) or pa.types.is_large_binary(type_))
+
+
+def _differing(before: pa.Table, after: pa.Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = []
+    for change, side, other in (("added", after, before), ("removed", before, after)):
+        found = side.filter(pc.invert(pc.is_in(side["key"], value_set=other["key"]))).drop_columns("key")
+        parts.append(found.add_column(0, "change", pa.repeat(change, len(found))))
+    return pa.concat_tables(parts)
+
+
+def _by_partition(files: pa.Table) -> pa.Table:
+    """Columns: `partition`, and of its data files `files_added`, `files_removed`, `rows_…`, `bytes_…`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    data = files.filter(pc.equal(files["content"], "data"))
+    counted = {"files": pa.repeat(1, len(data)), "rows": data["record_count"], "bytes": data["file_size_in_bytes"]}
+    columns = {"partition": data["partition"]}
+    for name, values in counted.items():
+        for change in ("added", "removed"):
+            columns[f"{name}_{change}"] = pc.if_else(pc.equal(data["change"], change), values, 0)
+    names = [name for name in columns if name != "partition"]
+    grouped = pa.table(columns).group_by("partition").aggregate([(name, "sum") for name in names])
+    renamed = {"partition": grouped["partition"], **{name: grouped[f"{name}_sum"] for name in names}}
+    return pa.table(renamed).sort_by("partition")
+
+
+def _totals(table: Any, at: int | None, files: pa.Table) -> Totals:
+    import pyarrow.compute as pc
+
+    data = pc.sum(pc.equal(files["content"], "data")).as_py() or 0
+    rows = 0 if at is None else table.scan(at=at).count()
+    return Totals(rows, data, len(files) - data, pc.sum(files["file_size_in_bytes"]).as_py() or 0)
+
+
+def _rows(table: Any, before: int | None, after: int | None) -> dict[str, int]:
+    """The rows that commits added, removed and changed. Only one column is read."""
+    import pyarrow.compute as pc
+
+    found = dict.fromkeys(("added", "removed", "changed"), 0)
+    if before == after:
+        return found
+    for batch in table.changes(select=["_change_type"], since=before, at=after):
+        for row in pc.value_counts(batch["_change_type"]).to_pylist():
+            name = _CHANGES[row["values"]]
+            if name is not None:
+                found[name] += row["counts"]
+    return found

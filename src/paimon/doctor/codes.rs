@@ -1,0 +1,105 @@
+//! The codes of findings that only tables of this format have.
+
+use crate::format::diagnosis::code::{Code, Severity, codes};
+
+codes! {
+    SCHEMA_MISSING Error "schema-missing":
+        "A schema that snapshots or files name does not exist.";
+        "Restore the file in the folder schema.";
+    SCHEMA_DAMAGED Error "schema-damaged":
+        "A schema file is damaged, or has another number than its name.";
+        "Restore the file in the folder schema.";
+    SNAPSHOT_DAMAGED Error "snapshot-damaged":
+        "A snapshot file is damaged, or has another number than its name.";
+        "Restore the file, or go back to another snapshot.";
+    SNAPSHOT_GAP Error "snapshot-gap":
+        "The numbers of snapshots have a gap, where readers and expiry stop.";
+        "Restore the missing snapshot, or go back to the one before the gap.";
+    SNAPSHOT_TIME Warning "snapshot-time":
+        "A snapshot is older than the one before it.";
+        "Nothing, but time travel by time may find another snapshot. Check the clocks of writers.";
+    HINT_LATEST Warning "hint-latest":
+        "The hint LATEST names another snapshot than the newest.";
+        "Delete snapshot/LATEST: the next commit writes it again.";
+    HINT_EARLIEST Warning "hint-earliest":
+        "The hint EARLIEST names a snapshot that does not exist.";
+        "Delete snapshot/EARLIEST: the next expiry writes it again.";
+    TAG_DAMAGED Error "tag-damaged":
+        "A tag can't be read.";
+        "Delete the tag, or restore its file.";
+    CONSUMER Warning "consumer-damaged":
+        "A consumer's file can't be read, or names a snapshot that has expired.";
+        "Delete the consumer, or set it to a snapshot that exists.";
+    MANIFEST_LIST_MISSING Error "manifest-list-missing":
+        "A manifest list of a snapshot does not exist.";
+        "Restore it, or go back to another snapshot.";
+    MANIFEST_LIST_DAMAGED Error "manifest-list-damaged":
+        "A manifest list of a snapshot is damaged or cut off.";
+        "Restore it, or go back to another snapshot.";
+    MANIFEST_MISSING Error "manifest-missing":
+        "A manifest does not exist.";
+        "Restore it, or go back to a snapshot without it.";
+    MANIFEST_DAMAGED Error "manifest-damaged":
+        "A manifest is damaged.";
+        "Restore it, or go back to a snapshot without it.";
+    MANIFEST_LENGTH Warning "manifest-length":
+        "A manifest has another length than the manifest list records.";
+        "Check who replaced the file.";
+    MANIFEST_COUNTS Warning "manifest-counts":
+        "The counts of a manifest in the manifest list differ from its entries.";
+        "Nothing today: the next full compaction of manifests writes it again.";
+    MANIFEST_RANGES Error "manifest-ranges":
+        "The recorded buckets, levels or partitions of a manifest leave out those of its entries, so scans lose rows.";
+        "Go back to another snapshot, or let a full compaction of manifests write it again.";
+    ENTRY_CONTRADICTION Error "entry-contradiction":
+        "A manifest removes a file that the snapshot does not have.";
+        "Go back to another snapshot.";
+    ENTRY_IMPOSSIBLE Error "entry-impossible":
+        "A file is recorded with an impossible size, number of rows, bucket, level or sequence number.";
+        "Rewrite the bucket: compact().";
+    KEY_RANGE Error "key-range":
+        "The least key of a file is above its greatest, or a key can't be read.";
+        "Rewrite the bucket: compact().";
+    LEVEL_OVERLAP Error "level-overlap":
+        "Two files of one level above 0 have keys in common, so that readers may merge them wrongly.";
+        "Rewrite the bucket: compact().";
+    ROW_IDS_OVERLAP Error "row-ids-overlap":
+        "Two files have rows with the same row ids.";
+        "Rewrite one of the files.";
+    NEXT_ROW_ID Error "next-row-id":
+        "Row ids at or above the snapshot's next one are in use.";
+        "Go back to the snapshot before.";
+    SNAPSHOT_TOTALS Warning "snapshot-totals":
+        "The recorded number of rows of a snapshot differs from its files.";
+        "Nothing: readers count the files. Statistics that use the number are wrong.";
+    INDEX_MANIFEST Error "index-manifest":
+        "The index manifest of a snapshot is missing or damaged, so deleted rows come back or plans fail.";
+        "Restore it, or go back to another snapshot.";
+    INDEX_FILE_MISSING Error "index-file-missing":
+        "An index file does not exist. With its deletion vectors, deleted rows come back or reads fail.";
+        "Restore it, or go back to another snapshot.";
+    INDEX_FILE_DAMAGED Error "index-file-damaged":
+        "An index file is damaged, or differs from its record.";
+        "Restore it, or go back to another snapshot.";
+    TWO_VECTORS Error "two-vectors":
+        "A data file has two deletion vectors in one snapshot.";
+        "Rewrite the bucket: compact().";
+    VECTOR_UNKNOWN_FILE Warning "vector-unknown-file":
+        "A deletion vector is for a data file that the snapshot does not have.";
+        "Nothing: no reader uses it. The next commit to the bucket drops it.";
+    VECTOR_COUNT Error "vector-count":
+        "A deletion vector deletes more rows than its data file has.";
+        "Check which file was replaced. Rewrite the bucket: compact().";
+    CHANGELOG_DAMAGED Error "changelog-damaged":
+        "A changelog's snapshot, manifests or files are missing or damaged, so streaming reads fail there.";
+        "Start consumers after it, or expire it.";
+    STATISTICS_MISSING Warning "statistics-missing":
+        "The statistics file of a snapshot is missing or is not JSON.";
+        "Compute the statistics again.";
+    LEVEL_ZERO_FILES Info "level-zero-files":
+        "Many files of one bucket are at level 0, and each read merges them.";
+        "Compact the bucket: compact().";
+    SMALL_MANIFESTS Info "small-manifests":
+        "A snapshot has many small manifests.";
+        "Nothing: commits join them as the option manifest.merge-min-count says. Lower it to join them earlier.";
+}
