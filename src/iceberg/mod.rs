@@ -14,7 +14,7 @@
 //! 6. `committing`: commits of producers through the handle; `scan`: plan, explain, read
 //! 7. `write`: rows to files, files to snapshots
 //! 8. `rows`: delete, update, upsert, merge
-//! 9. `evolve`, `maintain`, `inspect`, `doctor`: change the table, maintain it, read its metadata, examine and repair it
+//! 9. `evolve`, `maintain`, `inspect`, `doctor`: change, maintain, read, examine, repair
 //! 10. `transaction`: several changes in one commit
 //! 11. `wire`: data that travels to other processes
 //! 12. `table`: the table behind the seam; `catalog_tables`: catalogs behind the seam

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Result};
 use crate::format::diagnosis::code::Code;
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
 use crate::format::diagnosis::repair::RepairStep;
-use crate::format::diagnosis::shared_codes;
+use crate::format::diagnosis::table_codes;
 use crate::iceberg;
 use crate::paimon;
 use crate::store::{self, location};
@@ -49,7 +49,7 @@ pub fn restore(
 
 /// All codes, with the format that has them; none for the codes of all formats.
 pub fn codes() -> Vec<(&'static str, &'static Code)> {
-    let shared = shared_codes::ALL.iter().map(|code| ("", *code));
+    let shared = table_codes::ALL.iter().map(|code| ("", *code));
     let iceberg = iceberg::doctor::codes::ALL.iter().map(|code| (iceberg::state::ICEBERG.id, *code));
     let paimon = paimon::doctor::codes::ALL.iter().map(|code| (paimon::state::PAIMON.id, *code));
     shared.chain(iceberg).chain(paimon).collect()

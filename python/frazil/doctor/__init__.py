@@ -341,4 +341,5 @@ def restore(
 
 def codes() -> list[Code]:
     """All codes of findings, with their meanings and remedies."""
-    return [Code(code, severity, *texts, name) for name, code, severity, *texts in _core.doctor_codes()]
+    found = _core.doctor_codes()
+    return [Code(code, severity, meaning, remedy, name) for name, code, severity, meaning, remedy in found]

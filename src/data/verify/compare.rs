@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::footer::FooterFacts;
 use crate::format::diagnosis::code::Code;
-use crate::format::diagnosis::shared_codes as codes;
+use crate::format::diagnosis::table_codes as codes;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap};
 use crate::types::value::{decode_bound, format_value};
 use crate::types::{FieldId, PrimitiveType, Schema, ValueRef};
@@ -67,6 +67,12 @@ pub(crate) fn null_difference(column: &str, recorded: i64, found: i64, values: i
     Difference::new(code, format!("{column}: {recorded} nulls are recorded, the file has {found} in {values} values"))
 }
 
+/// Whether writers order the values of this type in two ways. Java compares the halves of a UUID as signed numbers, and
+/// the specification as unsigned bytes. So bounds of either order are right.
+pub(crate) fn has_two_orders(ty: &PrimitiveType) -> bool {
+    *ty == PrimitiveType::Uuid
+}
+
 /// Compares recorded bounds of a column with values in the file.
 fn bounds(
     schema: &Schema,
@@ -78,6 +84,9 @@ fn bounds(
     let Some(ty) = schema.field(id).and_then(|f| f.ty.as_primitive()) else { return };
     let recorded_low = recorded.lower_bounds.as_ref().and_then(|map| map.get(&id));
     let recorded_high = recorded.upper_bounds.as_ref().and_then(|map| map.get(&id));
+    if has_two_orders(ty) {
+        return;
+    }
     let is_text = matches!(ty, PrimitiveType::String | PrimitiveType::Binary);
     let differs = |bound: Option<&Vec<u8>>, value: Option<&Vec<u8>>, wrong: Ordering| {
         let (bound, value) = (bound?, value?);
@@ -139,6 +148,7 @@ pub(crate) fn against_itself(
     };
     let (low, high) = (decode(lower, "lower"), decode(upper, "upper"));
     if let Some((low, high)) = low.zip(high)
+        && !has_two_orders(ty)
         && !low.as_ref().is_nan()
         && !high.as_ref().is_nan()
         && low.sql_cmp(&high) == Some(Ordering::Greater)

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::compare::{Difference, RecordedColumn, name};
-use crate::format::diagnosis::shared_codes as codes;
+use super::compare::{Difference, RecordedColumn, has_two_orders, name};
+use crate::format::diagnosis::table_codes as codes;
 use crate::format::task::PartitionValue;
 use crate::types::transform::format_partition_value;
 use crate::types::value::decode_bound;
@@ -11,7 +11,7 @@ use crate::types::{PrimitiveType, Schema, Transform, Value};
 
 /// Compares a partition value with the bounds of its source column.
 ///
-/// Bounds may be cut, so they only show a range of partition values. A value outside of that range, or null beside
+/// Bounds may be cut, so they only show a range of partition values. A value outside of that range, or null for
 /// values that are not null, is a difference.
 pub(crate) fn against_bounds(
     schema: &Schema,
@@ -54,6 +54,9 @@ pub(crate) fn against_bounds(
         if let Some(found) = found.filter(|found| found != value) {
             differs(format!("the only value is in {}", text(Some(&found))));
         }
+        return;
+    }
+    if has_two_orders(source) {
         return;
     }
     let of = |v: Option<Value>| transform.apply(v?.as_ref(), source);

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Datum, Scalar};
 use arrow::compute::kernels::cmp::{gt, lt};
+use arrow::compute::{is_null, nullif};
 use arrow::datatypes::{Float32Type, Float64Type};
 
-use super::compare::{Difference, name, null_difference};
+use super::compare::{Difference, has_two_orders, name, null_difference};
 use crate::data::read::cast::constant;
 use crate::data::read::file::open_rows;
 use crate::data::write::partition_rows::Partitioner;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
-use crate::format::diagnosis::shared_codes as codes;
+use crate::format::diagnosis::table_codes as codes;
 use crate::format::task::{ColumnMetrics, DataFile, ReadContext, ScanTask};
 use crate::parallel::check_cancelled;
 use crate::store::Store;
@@ -53,7 +54,7 @@ pub(crate) fn check_rows(
             for place in &column.path {
                 array = match array {
                     None => batch.columns().get(*place).cloned(),
-                    Some(array) => array.as_struct_opt().and_then(|s| s.columns().get(*place).cloned()),
+                    Some(array) => member(&array, *place)?,
                 };
             }
             array.map(|array| column.see(&array)).transpose()?;
@@ -74,6 +75,17 @@ pub(crate) fn check_rows(
     }
     columns.into_iter().for_each(|column| column.finish(&schema, rows, out));
     Ok(())
+}
+
+/// A member of a struct. It is null where the struct is null.
+fn member(array: &ArrayRef, place: usize) -> Result<Option<ArrayRef>> {
+    let Some(found) = array.as_struct_opt().and_then(|s| s.columns().get(place)) else { return Ok(None) };
+    if array.null_count() == 0 {
+        return Ok(Some(found.clone()));
+    }
+    let failed = |e| Error::internal("the members of a struct can't be read").because(e);
+    let hidden = is_null(array).map_err(failed)?;
+    nullif(found, &hidden).map(Some).map_err(failed)
 }
 
 /// A primitive column outside lists and maps, with what is recorded and what was found.
@@ -149,7 +161,7 @@ fn add(fields: &[Field], above: &[usize], recorded: &ColumnMetrics, out: &mut Ve
         }
         let Some(ty) = field.ty.as_primitive() else { continue };
         let scalar = |map: &Option<crate::format::task::FieldMap<Vec<u8>>>| {
-            let bytes = map.as_ref()?.get(&field.id)?;
+            let bytes = map.as_ref()?.get(&field.id).filter(|_| !has_two_orders(ty))?;
             let value = decode_bound(bytes, ty).ok()??;
             // Zeros of both signs are equal to filters. A NaN bounds nothing.
             let is_zero = matches!(value, crate::types::ValueRef::Double(v) if v == 0.0)

@@ -2,10 +2,10 @@
 //!
 //! - `code`: codes of findings: their severity, their meaning and the remedy
 //! - `finding`: findings, and their collection from several threads
-//! - `shared_codes`: the codes that every format has
+//! - `table_codes`: the codes of tables of every format
 //! - `repair`: the request for repairs, and their results
 
 pub mod code;
 pub mod finding;
 pub mod repair;
-pub mod shared_codes;
+pub mod table_codes;

@@ -15,7 +15,7 @@ use crate::data::verify::row_check::check_rows;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::diagnosis::code::Code;
 use crate::format::diagnosis::finding::{Looked, reason};
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::format::task::{DataFile, FieldMap, FileContent, FileFormat};
 use crate::parallel::{check_cancelled, locked};
 

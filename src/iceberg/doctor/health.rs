@@ -8,7 +8,7 @@ use super::relations::heads;
 use super::seen::{Kept, LiveData};
 use crate::data::verify::compare::name;
 use crate::format::diagnosis::finding::Gain;
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::types::FieldId;
 
 /// A file below this share of the target size is small.

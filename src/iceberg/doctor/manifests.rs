@@ -6,6 +6,7 @@ use super::codes;
 use super::entries::EntryFacts;
 use super::examination::Examination;
 use super::seen::{FileToCheck, Kept, ManifestTotals, partition_hash};
+use crate::data::verify::compare::has_two_orders;
 use crate::error::Result;
 use crate::format::diagnosis::finding::Looked;
 use crate::format::task::Partition;
@@ -169,6 +170,7 @@ impl ManifestCheck<'_> {
                 let hidden = match &value.value {
                     None => !summary.contains_null,
                     Some(v) if v.as_ref().is_nan() => summary.contains_nan == Some(false),
+                    Some(_) if has_two_orders(ty) => false,
                     Some(v) => {
                         let (below, above) = (
                             low.as_ref().and_then(|low| low.sql_cmp(v)).is_some_and(|o| o.is_gt()),

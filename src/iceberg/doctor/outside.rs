@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::examination::Examination;
 use super::seen::path_hash;
 use crate::error::Result;
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::iceberg::maintain::listing::Listing;
 use crate::iceberg::maintain::orphans::{listing_shown, metadata_paths};
 use crate::parallel::{check_cancelled, locked};

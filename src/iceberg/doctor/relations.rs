@@ -7,7 +7,7 @@ use super::examination::Examination;
 use super::seen::{LiveData, LiveDelete, path_hash};
 use crate::error::Result;
 use crate::format::diagnosis::code::Code;
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::format::task::FileContent;
 use crate::iceberg::commit::reachable::each_live_file;
 use crate::parallel::{check_cancelled, locked};

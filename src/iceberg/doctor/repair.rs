@@ -10,7 +10,7 @@ use crate::error::{Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
 use crate::format::diagnosis::repair::{REPAIRS, RepairKind, RepairOptions, RepairStep};
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::format::maintenance::DeleteOptions;
 use crate::format::task::{DataFile, FileContent};
 use crate::iceberg::commit::producer::SnapshotProducer;

@@ -96,7 +96,7 @@ struct FoundList {
     manifests: Vec<ManifestFile>,
 }
 
-/// Reads a file as a manifest list; `None` if it is none.
+/// Reads a file as a manifest list; `None` for other files.
 fn found_list(store: &dyn Store, file: &FileInfo) -> Option<FoundList> {
     let bytes = store.get(&file.path).ok()?;
     let open = OpenFile::parse(&bytes[..]).ok()?;

@@ -10,7 +10,7 @@ use crate::data::verify::row_check::check_rows;
 use crate::error::{ErrorKind, Result};
 use crate::format::diagnosis::code::Code;
 use crate::format::diagnosis::finding::{DoctorOptions, Findings, Looked, reason};
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::format::task::ReadContext;
 use crate::parallel::{check_cancelled, in_parallel_on};
 use crate::store::Store;

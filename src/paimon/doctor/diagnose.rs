@@ -191,7 +191,7 @@ impl Run<'_> {
         match orphans::orphan_files(self.folder, Some(now_ms().saturating_add(1))) {
             Ok(files) => {
                 for path in files {
-                    let code = &crate::format::diagnosis::shared_codes::FILE_OUTSIDE;
+                    let code = &crate::format::diagnosis::table_codes::FILE_OUTSIDE;
                     self.findings().add(code, path, "nothing in the table leads to it");
                 }
                 Ok(())

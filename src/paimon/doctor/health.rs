@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::codes;
 use super::live::LiveFile;
 use crate::format::diagnosis::finding::{Findings, Gain};
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::spec::schema::TableSchema;
 

@@ -8,7 +8,7 @@ use super::folder::damaged;
 use crate::error::Result;
 use crate::expr::bounds::Bounds;
 use crate::format::diagnosis::finding::Findings;
-use crate::format::diagnosis::shared_codes as shared;
+use crate::format::diagnosis::table_codes as shared;
 use crate::format::task::{ColumnMetrics, DataFile, FieldMap, Partition};
 use crate::paimon::manifest::entries::{ADD, DELETE, PaimonEntryColumns, PaimonEntryRequest};
 use crate::paimon::manifest::folder::ManifestFolder;
