@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import itertools
 import multiprocessing
@@ -438,6 +439,41 @@ def test_secrets_are_not_shown(table: fz.Table, lake: fz.Catalog) -> None:
     shown += [str(scan.explain()), next(iter(scan.plan_files())).to_json()]
     assert not any(SECRET in text or KEY in text for text in shown)
     assert SECRET.encode() in pickle.dumps(scan.plan()[0])  # but executors get them
+
+
+# ---------------------------------------------------------------- the doctor
+
+
+def test_a_store_that_refuses_proves_no_damage(table: fz.Table, proxy: Proxy) -> None:
+    table.append(rows(1, 2))
+    table = table.refresh()
+    proxy.fault("GET", r"-m0\.avro", "forbidden", times=1000)
+    codes = set(table.doctor().codes)
+    assert "file-unreadable" in codes
+    assert not codes & {"manifest-missing", "manifest-damaged", "manifest-truncated"}
+    for repair in ("manifests", "lost-files"):
+        with contextlib.suppress(fz.FrazilError):
+            assert table.repair(repair, dry_run=False).steps == []
+    proxy.faults.clear()
+    assert table.refresh().to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("path", [r"metadata\.json", "version-hint", "snap-"])
+def test_a_store_that_refuses_is_no_reason_to_restore(
+    table: fz.Table, proxy: Proxy, bucket: str, options: dict[str, str], files: pafs.S3FileSystem, path: str
+) -> None:
+    table.append(rows(1, 2))
+    if path == "snap-":
+        # Only what the lists say is left.
+        for name in keys(files, f"{bucket}/wh/db/t/metadata"):
+            if not name.endswith(".avro"):
+                files.delete_file(name)
+    before = keys(files, bucket)
+    proxy.fault("GET", path, "forbidden", times=1000)
+    with pytest.raises(fz.FrazilError):
+        fz.doctor.restore(f"s3://{bucket}/wh/db/t", storage_options=options, dry_run=False)
+    proxy.faults.clear()
+    assert keys(files, bucket) == before
 
 
 # ---------------------------------------------------------------- round trips

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::code::Code;
+use super::table_codes;
 use crate::error::{Error, ErrorKind, Result, public_text};
 use crate::parallel::{check_cancelled, locked};
 
@@ -124,13 +125,20 @@ impl Findings {
         }
     }
 
-    /// Adds a finding for a check that failed. A missing file gets the code `missing`, anything else `damaged`.
+    /// Adds a finding for a check that failed: `missing` for a missing file, `damaged` for content that is wrong. A store
+    /// that refuses or stays silent proves neither, nor does content that Frazil can't read.
     ///
     /// # Errors
     /// The error itself, if the call was cancelled.
     pub fn failed(&self, missing: &'static Code, damaged: &'static Code, object: &str, e: &Error) -> Result<()> {
         check_cancelled()?;
-        self.add(if e.kind() == ErrorKind::NotFound { missing } else { damaged }, object, reason(e));
+        let code = match e.kind() {
+            ErrorKind::NotFound => missing,
+            ErrorKind::CorruptTable => damaged,
+            ErrorKind::Unsupported => &table_codes::FILE_UNSUPPORTED,
+            _ => &table_codes::FILE_UNREADABLE,
+        };
+        self.add(code, object, reason(e));
         Ok(())
     }
 

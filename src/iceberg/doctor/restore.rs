@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::mend;
 use crate::codec::avro::OpenFile;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::diagnosis::repair::{RepairKind, RepairStep};
 use crate::iceberg::catalog::metadata_files::{find_metadata, highest_named};
 use crate::iceberg::manifest::list::{ManifestFile, decode_manifest_list};
@@ -30,10 +30,13 @@ use crate::types::temporal::now_ms;
 /// no table; `AlreadyExists` if another writer was first; errors of the store.
 pub fn restore(store: &Arc<dyn Store>, root: &str, dry_run: bool) -> Result<(String, Vec<RepairStep>)> {
     let store = store.as_ref();
-    let found = find_metadata(store, root).map(|found| found.metadata_location).ok();
+    let found = unless_lost(find_metadata(store, root))?.map(|found| found.metadata_location);
     let is_found = found.is_some();
     let at = found.or(highest_named(store, root)?);
-    let document = at.as_ref().and_then(|at| store.get(at).and_then(|bytes| read_json(&bytes)).ok());
+    let document = match &at {
+        Some(at) => unless_lost(store.get(at))?.and_then(|bytes| read_json(&bytes).ok()),
+        None => None,
+    };
     let (metadata, steps) = match document {
         Some(json) => match metadata_from_json(json.clone()) {
             Ok(metadata) if !is_found => {
@@ -67,6 +70,18 @@ pub fn restore(store: &Arc<dyn Store>, root: &str, dry_run: bool) -> Result<(Str
     Ok((path, steps))
 }
 
+/// What is there; `None` if it is missing or damaged.
+///
+/// # Errors
+/// Every other error: a store that refuses or stays silent does not prove that anything is lost.
+fn unless_lost<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// The path of the next metadata file, in the line of names of the last one.
 fn next_path(root: &str, last: Option<&str>) -> String {
     let folder = join(root, METADATA_FOLDER);
@@ -97,13 +112,12 @@ struct FoundList {
 }
 
 /// Reads a file as a manifest list; `None` for other files.
-fn found_list(store: &dyn Store, file: &FileInfo) -> Option<FoundList> {
-    let bytes = store.get(&file.path).ok()?;
-    let open = OpenFile::parse(&bytes[..]).ok()?;
+fn found_list(bytes: &[u8], file: &FileInfo) -> Option<FoundList> {
+    let open = OpenFile::parse(bytes).ok()?;
     let head = open.head().ok()?;
     let number = |key: &str| head.metadata_text(key).ok().flatten().and_then(|text| text.trim().parse::<i64>().ok());
     let snapshot = number("snapshot-id")?;
-    let manifests = decode_manifest_list(&bytes).ok()?;
+    let manifests = decode_manifest_list(bytes).ok()?;
     Some(FoundList {
         path: file.path.clone(),
         time_ms: file.modified_ms,
@@ -122,7 +136,7 @@ fn from_lists(store: &dyn Store, root: &str) -> Result<(TableMetadata, Vec<Repai
     let files: Vec<FileInfo> = store.list(&folder)?.into_iter().filter(|f| f.path.ends_with(".avro")).collect();
     let lists = in_parallel(store, files.len(), |i| {
         check_cancelled()?;
-        Ok(found_list(store, &files[i]))
+        Ok(unless_lost(store.get(&files[i].path))?.and_then(|bytes| found_list(&bytes, &files[i])))
     })?;
     let mut lists: Vec<FoundList> = lists.into_iter().flatten().collect();
     lists.sort_by_key(|list| (list.sequence, list.time_ms));
@@ -219,7 +233,7 @@ fn headers(store: &dyn Store, lists: &[FoundList]) -> Result<(Documents, Documen
     let read = in_parallel(store, manifests.len(), |i| {
         check_cancelled()?;
         let (path, spec_id) = manifests[i];
-        Ok(store.get(path).ok().and_then(|bytes| header(&bytes, spec_id)))
+        Ok(unless_lost(store.get(path))?.and_then(|bytes| header(&bytes, spec_id)))
     })?;
     let (mut schemas, mut specs) = (Documents::new(), Documents::new());
     for (schema, spec_id, spec) in read.into_iter().flatten() {
