@@ -1,4 +1,4 @@
-//! Sets of row positions and the deletion vectors that store them.
+//! Sets of row positions, and the deletion vectors that store them, with their checksums.
 //!
 //! A deletion vector is the blob `deletion-vector-v1` of a Puffin file. It begins with the length of the following
 //! bytes without the checksum (big-endian) and a magic number. A 64-bit Roaring bitmap in the portable form follows.

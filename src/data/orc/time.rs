@@ -1,4 +1,4 @@
-//! Timestamps in ORC files: seconds from the beginning of 2015, and nanoseconds.
+//! Timestamps in ORC files, and the time zone of their writer: seconds from the beginning of 2015, and nanoseconds.
 //!
 //! Timestamps without a zone count from the beginning of 2015 in the zone of their writer. The stripe names this zone.
 //! A time of 12:00 there is read as 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in

@@ -125,8 +125,8 @@ impl Findings {
         }
     }
 
-    /// Adds a finding for a check that failed: `missing` for a missing file, `damaged` for content that is wrong. A store
-    /// that refuses or stays silent proves neither, nor does content that Frazil can't read.
+    /// Adds a finding for a check that failed: `missing` for a missing file, `damaged` for content that is wrong. A
+    /// store that refuses or stays silent proves neither, nor does content that Frazil can't read.
     ///
     /// # Errors
     /// The error itself, if the call was cancelled.

@@ -1,4 +1,4 @@
-//! Finding the newest metadata file of a table in a file system.
+//! Opens the metadata of a table in a file system. [`super::newest_metadata`] decides which file is current.
 //!
 //! Tables that are committed by renaming have `metadata/v<N>.metadata.json`. A hint, `metadata/version-hint.text`,
 //! names a version near the newest. Tables of other catalogs have `metadata/<N>-<uuid>.metadata.json`.

@@ -209,7 +209,7 @@ impl ManifestCheck<'_> {
         let differing: Vec<String> = differing
             .map(|(what, recorded, found)| format!("{} {what} are recorded, it has {found}", recorded.unwrap_or(0)))
             .collect();
-        if !differing.is_empty() && !(says_empty && live > 0) {
+        if !(differing.is_empty() || says_empty && live > 0) {
             findings.add(&codes::MANIFEST_COUNTS, path, differing.join("; "));
         }
         let least = self.totals.min_sequence.filter(|least| *least < listed.min_sequence_number);

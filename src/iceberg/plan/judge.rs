@@ -1,4 +1,4 @@
-//! Decodes a section of a manifest and applies the filter to its entries.
+//! Decodes a section of a manifest. [`super::specs`] checks its tuples, and metrics check its entries.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

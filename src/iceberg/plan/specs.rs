@@ -1,4 +1,4 @@
-//! The partition specs of a table in a scan. They decide which manifests and tuples can hold matching rows.
+//! Decides which manifests and partition tuples can match, and works out the residual filter of each tuple.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! The files of a snapshot: paths, numbers, entries that contradict each other.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -105,9 +106,9 @@ impl Naming<'_> {
         mappings: &mut HashMap<(i64, u32, u32), Option<Arc<StatsMapping>>>,
     ) -> Result<LiveFile> {
         let number = columns.partition.get(row).copied().unwrap_or(u32::MAX);
-        if !partitions.contains_key(&number) {
+        if let Entry::Vacant(partition) = partitions.entry(number) {
             let bytes = columns.partition_row(row);
-            partitions.insert(number, (bytes.into(), Arc::new(partition_of(self.schema, bytes)?)));
+            partition.insert((bytes.into(), Arc::new(partition_of(self.schema, bytes)?)));
         }
         let no_partition = || crate::error::Error::internal("an entry has no partition");
         let (partition_row, partition) = partitions.get(&number).cloned().ok_or_else(no_partition)?;

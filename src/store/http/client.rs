@@ -1,4 +1,4 @@
-//! Sends requests.
+//! Sends requests, and repeats them as `Retry-After` says.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
