@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from frazil import variant as variant
     from frazil.catalog import Catalog, CatalogTransaction, View, catalog, load_table, write_table
     from frazil.differences import Diff
+    from frazil.estimate import Estimate
     from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
     from frazil.exceptions import (
         AlreadyExistsError,
@@ -64,10 +65,9 @@ if TYPE_CHECKING:
     from frazil.inspect import Inspect
     from frazil.refs import Ref, Refs
     from frazil.results import LastCommit
-    from frazil.results.estimate import Estimate
-    from frazil.results.statistics import Statistics
     from frazil.scan import Scan, Split
     from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
+    from frazil.statistics import Statistics
     from frazil.table import Snapshot, Table, Writer, open_table
     from frazil.transaction import DryRun, Transaction
 
@@ -147,7 +147,7 @@ if _core.DEBUG_BUILD:
 
 _HOMES = {
     "catalog": ("Catalog", "CatalogTransaction", "View", "catalog", "load_table", "write_table"),
-    "results.estimate": ("Estimate",),
+    "estimate": ("Estimate",),
     "differences": ("Diff",),
     "evolve": ("UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"),
     "exceptions": (
@@ -165,7 +165,7 @@ _HOMES = {
     "results": ("LastCommit",),
     "scan": ("Scan", "Split"),
     "schema": ("Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"),
-    "results.statistics": ("Statistics",),
+    "statistics": ("Statistics",),
     "table": ("Snapshot", "Table", "Writer", "open_table"),
     "transaction": ("DryRun", "Transaction"),
 }

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import torch.utils.data
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.estimate import Estimate
     from frazil.explain import Explain
-    from frazil.results.estimate import Estimate
-    from frazil.results.statistics import Statistics
+    from frazil.statistics import Statistics
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
 
@@ -235,7 +235,7 @@ class Scan:
 
     def estimate(self) -> Estimate:
         """The cost of planning: bytes to read, manifests, entries and memory. Only the manifest list is read."""
-        from frazil.results.estimate import Estimate
+        from frazil.estimate import Estimate
 
         return Estimate(**self._core.estimate())
 
@@ -255,7 +255,7 @@ class Scan:
         Raises:
             InvalidInputError: A column does not exist, or it is inside a list or map.
         """
-        from frazil.results.statistics import Statistics
+        from frazil.statistics import Statistics
 
         return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
 

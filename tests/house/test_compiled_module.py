@@ -5,7 +5,7 @@ import sys
 
 import frazil._core as core
 
-MAX_SYMBOLS = 60
+MAX_SYMBOLS = 70
 LARGE = {"pyarrow", "pyspark", "pandas", "numpy", "polars", "duckdb"}
 
 

@@ -140,6 +140,7 @@ class Good:
             "register_view": {"identifier": "db.v", "metadata_location": "x"},
             "drop_view": {"identifier": "db.v"},
             "snapshot_by_id": {"snapshot_id": 1},
+            "diff": {"a": t.snapshot.id},
             "rename_view": {"identifier": "db.v", "to": "db.w"},
             "open_table": {"location": t.location},
             "create_branch": {"name": "b"},

@@ -455,7 +455,7 @@ def test_a_store_that_refuses_proves_no_damage(table: fz.Table, proxy: Proxy) ->
         with contextlib.suppress(fz.FrazilError):
             assert table.repair(repair, dry_run=False).steps == []
     proxy.faults.clear()
-    assert table.refresh().to_arrow().num_rows == 2
+    assert read(table.refresh()) == [1, 2]
 
 
 @pytest.mark.parametrize("path", [r"metadata\.json", "version-hint", "snap-"])

@@ -97,6 +97,11 @@ def _version(argument: str, value: Any) -> Any:
     return value
 
 
+def _side(argument: str, value: Any) -> Any:
+    """A version, or a table object."""
+    return value if isinstance(getattr(value, "_core", None), _core.Table) else _version(argument, value)
+
+
 def _as_is(_: str, value: Any) -> Any:
     return value
 
@@ -111,6 +116,8 @@ CHECKS: dict[str, _Check] = {
     "float": arguments.real,
     "At": _version,
     "At | None": _optional(_version),
+    "At | Table": _side,
+    "At | Table | None": _optional(_side),
     "Filter": lambda argument, value: arguments.filter_text(value, argument),
     "Filter | None": _optional(lambda argument, value: arguments.filter_text(value, argument)),
     "bool | Filter": _condition,

@@ -39,7 +39,7 @@ def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
         form = "jsonl" if as_json else "table" if is_terminal else "csv"
     if form in _BINARY and is_terminal:
         raise click.UsageError(f"{form} is not text: redirect it to a file or a pipe")
-    reader = scan.to_arrow_batch_reader()
+    reader = scan.to_arrow_batch_reader(ordered=True)
     if form == "table":
         output.grid(reader.schema.names, _tuples(reader))
         return

@@ -1,4 +1,4 @@
-"""What changes of a table did, and what metadata say about rows and costs."""
+"""What changes of a table did."""
 
 from frazil.results.last_commit import LastCommit, commit_with, last_commit
 from frazil.results.shortened import shortened

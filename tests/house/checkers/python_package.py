@@ -18,7 +18,7 @@ PARTS = [
     ["arguments", "transforms", "variant"],
     ["display"],
     ["inspect", "requests", "results", "schema"],
-    ["doctor", "engines", "evolve", "explain", "refs", "row_changes"],
+    ["doctor", "engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
     ["differences", "maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],
@@ -56,7 +56,7 @@ def allowed_parts(part: str) -> set[str]:
 def python_order(root: Path) -> Iterator[Offence]:
     """Parts of the package import downwards, when they are loaded and when they are called.
 
-    So nothing else imports `frazil.spark`, which needs PySpark: `engines.py` finds it by its name.
+    So nothing else imports `frazil.spark`, which needs PySpark: `engines/protocol.py` finds it by its name.
     """
     read = graph(root)
     known = {part for row in PARTS for part in row}

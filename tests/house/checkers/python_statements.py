@@ -30,7 +30,7 @@ READERS_OF_TEXTS = {"eval", "exec", "literal_eval", "read_json"}
 DYNAMIC_IMPORTS = {
     "python/frazil/__init__.py",
     "python/frazil/arguments/configuration.py",
-    "python/frazil/engines.py",
+    "python/frazil/engines/protocol.py",
 }
 # A comparison, a look-up or a method call on a text asks for its content.
 _ASKING = (ast.Compare, ast.Match, ast.Subscript, ast.Attribute, ast.BoolOp, ast.IfExp)
@@ -139,7 +139,7 @@ def python_imports(root: Path) -> Iterator[Offence]:
         for node in ast.walk(file.tree):
             if what := _imports_by_text(node, file.name in DYNAMIC_IMPORTS):
                 yield Offence(
-                    file.name, f"line {node.lineno}: `{what}`: import by a statement, or let engines.py do it"
+                    file.name, f"line {node.lineno}: `{what}`: import by a statement, or let engines/protocol.py do it"
                 )
 
 
