@@ -14,7 +14,7 @@ from frazil.display import tables
 from frazil.display.commits import changed, rows_of
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Columns, Filter
-from frazil.names import Items, answers, text
+from frazil.names import Items, answers
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
@@ -101,7 +101,7 @@ class Table(TableHandle, RowChanges):
 
         Another process that gets the table may know only the folder's name, if the catalog is a folder.
         """
-        return text(self._core.name or self._name or self.location.rstrip("/").rpartition("/")[2], "name")
+        return self._core.name or self._name or self.location.rstrip("/").rpartition("/")[2]
 
     @property
     def last_commit(self) -> LastCommit:
@@ -129,7 +129,7 @@ class Table(TableHandle, RowChanges):
     @property
     def location(self) -> str:
         """The location that the table records for itself."""
-        return text(self._core.location, "location")
+        return self._core.location
 
     @property
     def labels(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from frazil.names.similar import similar
 
-__all__ = ["Items", "answers", "no_attribute", "of_module", "of_value", "text", "wrong_call"]
+__all__ = ["Items", "answers", "no_attribute", "of_module", "of_value", "wrong_call"]
 
 _Class = TypeVar("_Class", bound=type)
 _Item = TypeVar("_Item")
@@ -70,29 +70,8 @@ class Items(list[_Item]):
         return list, (list(self),)
 
 
-class Text(str):
-    """The text that a property gives. A call of it says that it is a property. Copies and pickles are plain texts."""
-
-    _property: str
-
-    def __reduce_ex__(self, _: Any) -> tuple[type[str], tuple[str]]:
-        return str, (str.__str__(self),)
-
-
-def text(value: str, property_name: str) -> str:
-    """The text of a property, which answers a call of it."""
-    made = Text(value)
-    made._property = property_name
-    return made
-
-
-def _refuse(self: Any, *_: object, **__: object) -> NoReturn:
-    raise TypeError(_said_of(self._property))
-
-
-# Type checkers know a call of a list or a text as a mistake.
-setattr(Items, "__call__", _refuse)  # noqa: B010
-setattr(Text, "__call__", _refuse)  # noqa: B010
+# Type checkers know a call of a list as a mistake.
+setattr(Items, "__call__", lambda self, *_, **__: _refuse_calls(self._property)(self))  # noqa: B010
 
 
 def of_module(name: str, asked: FrameType | None) -> Exception:
