@@ -42,7 +42,7 @@ def error_json(kind: str, message: str, context: Mapping[str, str] | None = None
 
 
 def value(found: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in the types of JSON."""
     if found is None or isinstance(found, (bool, int, str)):
         return found
     if isinstance(found, float):

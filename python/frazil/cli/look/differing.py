@@ -39,7 +39,7 @@ def diff(session: Session, table: str, a: str, b: str | None, rows: bool, files:
 
 
 def _side(session: Session, table: fz.Table, text: str) -> Any:
-    """A version, or the table as a metadata file has it."""
+    """A version, or the table that a metadata file describes."""
     if is_place(text) and text not in table.refs:
         return fz.open_table(text, storage_options=session.places.storage)
     return session.at(table, text)

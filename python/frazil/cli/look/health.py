@@ -20,7 +20,7 @@ _DEFAULT_TARGET = 512 << 20
 
 
 def sizes_of(table: fz.Table) -> dict[str, int | None]:
-    """Figures of the current version. Those that the table's format does not have are None."""
+    """Figures of the current version; None for a figure that the table's format lacks."""
     if table.snapshot is None:
         empty: dict[str, int | None] = dict.fromkeys(_SIZES, 0)
         return empty

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from frazil.cli import output
-from frazil.cli.look.rows import AT, SELECT, SINCE, WHERE
+from frazil.cli.look.rows import AT, SELECT, SINCE, WHERE, scan_of
 from frazil.cli.session import Session, looking
 
 __all__ = ["estimate", "explain"]
@@ -17,19 +19,9 @@ __all__ = ["estimate", "explain"]
 @AT
 @SINCE
 @click.option("--files", "with_files", is_flag=True, help="Say about every file whether it is read, and why.")
-def explain(
-    session: Session,
-    table: str,
-    where: str | None,
-    select: list[str] | None,
-    at: str | None,
-    since: str | None,
-    with_files: bool,
-) -> None:
+def explain(session: Session, table: str, with_files: bool, **given: Any) -> None:
     """Show what a scan prunes, step by step, and what decided."""
-    opened = session.table(table)
-    scan = opened.scan(where, select, session.at(opened, at), session.at(opened, since))
-    found = scan.explain(files=with_files)
+    found = scan_of(session, table, **given).explain(files=with_files)
     if session.as_json:
         facts = found.to_dict()
         output.document({**facts, "files": found.files.to_pylist()} if with_files else facts)
@@ -48,12 +40,9 @@ def explain(
 @SELECT
 @AT
 @SINCE
-def estimate(
-    session: Session, table: str, where: str | None, select: list[str] | None, at: str | None, since: str | None
-) -> None:
+def estimate(session: Session, table: str, **given: Any) -> None:
     """Show what planning a scan will cost. Only the manifest list is read."""
-    opened = session.table(table)
-    found = opened.scan(where, select, session.at(opened, at), session.at(opened, since)).estimate()
+    found = scan_of(session, table, **given).estimate()
     if session.as_json:
         output.document(found.to_dict())
     else:

@@ -10,7 +10,7 @@ from frazil.cli import output
 from frazil.cli.row_writing import FORMATS, write_rows
 from frazil.cli.session import Session, looking
 
-__all__ = ["AT", "SELECT", "SINCE", "WHERE", "changes", "count", "scan"]
+__all__ = ["AT", "SELECT", "SINCE", "WHERE", "changes", "count", "scan", "scan_of"]
 
 
 def _columns(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> list[str] | None:
@@ -44,7 +44,7 @@ FORMAT = click.option(
 @FORMAT
 def scan(session: Session, table: str, form: str | None, limit: int | None, **given: Any) -> None:
     """Print rows, as they are read."""
-    found = _scan(session, table, **given)
+    found = scan_of(session, table, **given)
     write_rows(found if limit is None else found.limit(limit), form, session.as_json)
 
 
@@ -54,7 +54,7 @@ def scan(session: Session, table: str, form: str | None, limit: int | None, **gi
 @SINCE
 def count(session: Session, table: str, **given: Any) -> None:
     """Count rows. Metadata alone is used where it is enough."""
-    found = _scan(session, table, select=None, **given).count()
+    found = scan_of(session, table, select=None, **given).count()
     if session.as_json:
         output.document({"rows": found})
     else:
@@ -82,8 +82,9 @@ def changes(
     write_rows(found, form, session.as_json)
 
 
-def _scan(
+def scan_of(
     session: Session, table: str, where: str | None, select: list[str] | None, at: str | None, since: str | None
 ) -> Any:
+    """The scan that the options of a command describe."""
     opened = session.table(table)
     return opened.scan(where, select, session.at(opened, at), session.at(opened, since))
