@@ -55,9 +55,13 @@ def test_names_without_pyspark() -> None:
 def test_completion_shows_public_names_alone() -> None:
     shown = set(dir(fz))
     assert {"spark", "transforms", "variant", "open_table", "Table", "__version__"} <= shown
-    assert {name for name in shown if not name.startswith("__")} == {*fz.__all__, "spark", "transforms", "variant"} - {
-        "__version__"
-    }
+    assert {name for name in shown if not name.startswith("__")} == {
+        *fz.__all__,
+        "doctor",
+        "spark",
+        "transforms",
+        "variant",
+    } - {"__version__"}
     assert all(hasattr(fz, name) for name in shown)
     # Internal modules can't be taken for something else.
     assert not shown & {"arguments", "capabilities", "display", "foreign", "interop", "requests", "TYPE_CHECKING"}

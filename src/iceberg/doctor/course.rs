@@ -1,6 +1,7 @@
 //! The course of an examination below the metadata file: lists, manifests with their files, relations, health.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use super::examination::Examination;
@@ -62,6 +63,7 @@ impl<'a> Examination<'a> {
             delete_context: Arc::new(delete_context),
             root: format!("{}/", normalise(&metadata.location)),
             stride: stride(files, most),
+            data_files: AtomicU64::new(0),
             seen: Mutex::default(),
             checked: Mutex::default(),
             positions: Mutex::default(),
@@ -104,7 +106,7 @@ impl<'a> Examination<'a> {
     }
 }
 
-/// The step between hashes of files with a footer that is read; 0 for none.
+/// The number of data files for each one whose footer is read; 0 for none. A file in many manifests counts for each.
 fn stride(files: u64, most: u64) -> u64 {
     match most {
         0 => 0,

@@ -42,28 +42,29 @@ impl EntryFacts<'_> {
         let (Some(partition), Some(hash)) = (self.partitions.get(number), self.hashes.get(number)) else {
             return Ok(());
         };
-        if c.content[row] == FileContent::Data {
-            self.check_metrics(row, path, partition, kept);
-            self.keep_data(row, path, *hash, kept);
-        }
         if !self.of.is_inside(path) {
             kept.elsewhere.0 += 1;
             kept.elsewhere.1.get_or_insert_with(|| path.to_owned());
         }
-        let key = path_hash(path);
-        let is_data = c.content[row] == FileContent::Data;
-        let wants_footer = !is_data || self.of.wants_footer(key);
-        let file = match wants_footer {
-            true => Some(Box::new(c.data_file(row, partition.clone())?)),
-            false => None,
-        };
-        if let Some(file) = file.as_deref().filter(|_| !is_data) {
-            self.keep_delete(file, *hash, kept);
+        let (key, bytes) = (path_hash(path), c.size_bytes[row]);
+        if c.content[row] == FileContent::Data {
+            self.check_metrics(row, path, partition, kept);
+            self.keep_data(row, path, *hash, kept);
+            if self.of.is_first(key) {
+                let file = match self.of.wants_footer() {
+                    true => Some(Box::new(c.data_file(row, partition.clone())?)),
+                    false => None,
+                };
+                out.push(FileToCheck { path: path.to_owned(), bytes, is_first_of_file: true, file });
+            }
+            return Ok(());
         }
-        let unique = file.as_deref().filter(|f| f.format == FileFormat::Puffin).map_or(key, vector_key);
+        let file = Box::new(c.data_file(row, partition.clone())?);
+        self.keep_delete(&file, *hash, kept);
+        let unique = if file.format == FileFormat::Puffin { vector_key(&file) } else { key };
         if self.of.is_first(unique) {
             let is_first_of_file = unique == key || self.of.is_first(key);
-            out.push(FileToCheck { path: path.to_owned(), bytes: c.size_bytes[row], is_first_of_file, file });
+            out.push(FileToCheck { path: path.to_owned(), bytes, is_first_of_file, file: Some(file) });
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The state of an examination.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::lists::Lists;
@@ -29,8 +30,10 @@ pub(super) struct Examination<'a> {
     /// How delete files are opened: they have columns of their own.
     pub delete_context: Arc<ReadContext>,
     pub(super) root: String,
-    /// Footers of files whose hash is a multiple of this are read.
+    /// The footer of one data file in this number is read; 0 for none.
     pub(super) stride: u64,
+    /// The number of data files seen.
+    pub(super) data_files: AtomicU64,
     pub(super) seen: Mutex<SeenEntries>,
     pub(super) checked: Mutex<HashSet<u64>>,
     /// The greatest positions that delete files name, by the hash of the data file.
@@ -48,9 +51,9 @@ impl<'a> Examination<'a> {
         locked(&self.checked).insert(key)
     }
 
-    /// Whether the footer of the data file with this hash is read.
-    pub(super) fn wants_footer(&self, key: u64) -> bool {
-        self.stride > 0 && key.is_multiple_of(self.stride)
+    /// Whether the footer of the next new data file is read: of the first, and of one in each stride.
+    pub(super) fn wants_footer(&self) -> bool {
+        self.stride > 0 && self.data_files.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.stride)
     }
 
     /// Whether a path is in the table's folder.
