@@ -190,6 +190,10 @@ class _Package(ModuleType):
             value = value.catalog
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        # Functions that Spark sends to executors may mention the package.
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
 

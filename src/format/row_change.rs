@@ -98,6 +98,37 @@ impl Assigned {
     }
 }
 
+/// The command whose properties control a change: `write.<command>.mode` and `write.<command>.isolation-level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Rows are removed.
+    Delete,
+    /// Rows get other values.
+    Update,
+    /// Rows of a source are matched.
+    Merge,
+}
+
+impl Command {
+    /// The command with this name.
+    ///
+    /// # Errors
+    /// `InvalidInput` for another name.
+    pub fn parse(name: &str) -> Result<Command> {
+        let known = [Command::Delete, Command::Update, Command::Merge].into_iter().find(|c| c.as_str() == name);
+        known.ok_or_else(|| Error::invalid(format!("'{name}' is not a command")).hint("Use delete, update or merge"))
+    }
+
+    /// Its name in properties.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Command::Delete => "delete",
+            Command::Update => "update",
+            Command::Merge => "merge",
+        }
+    }
+}
+
 /// A part of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
@@ -114,6 +145,8 @@ pub enum Part {
         merge: Merge,
         /// True for every row of the table that the source's keys match.
         filter: Predicate,
+        /// The command that the user gave, if the engine expresses it as a merge.
+        command: Command,
     },
 }
 

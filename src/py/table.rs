@@ -343,9 +343,10 @@ impl PyTable {
         data: &Bound<'_, PyAny>,
         branch: Option<&str>,
         task: u64,
+        command: &str,
     ) -> PyResult<PyCommitMessage> {
         let message = Input::new(data)?.run(py, |rows| {
-            let part = change.read_matched_part(filter)?;
+            let part = change.read_matched_part(filter, command)?;
             self.required("write_part", |t| t.changes_in_parts())?.write_part(&part, Some(rows), branch, task)
         })?;
         Ok(message.into())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -65,6 +66,17 @@ def test_completion_shows_public_names_alone() -> None:
     assert all(hasattr(fz, name) for name in shown)
     # Internal modules can't be taken for something else.
     assert not shown & {"arguments", "capabilities", "display", "foreign", "interop", "requests", "TYPE_CHECKING"}
+
+
+def test_the_package_travels_in_functions() -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+    def uses_the_package() -> object:
+        return fz.col("a") > 3
+
+    loaded = pickle.loads(cloudpickle.dumps(uses_the_package))
+    assert str(loaded()) == str(fz.col("a") > 3)
+    assert pickle.loads(pickle.dumps(fz)) is fz
 
 
 def test_the_package_and_its_modules_are_typed(tmp_path: Path) -> None:

@@ -224,3 +224,32 @@ def test_a_merge_reads_what_can_match(
     )
     assert column(table, "v") == ["x", "y!", "z"]
     assert (read[0] == "true") if expected is None else (expected in read[0].replace(" in (2)", " = 2"))
+
+
+@pytest.mark.parametrize(("appended", "conflicts"), [(100, False), (2, True)])
+def test_a_change_that_another_commit_overtakes(
+    spark: Any, sql: Any, lake: fz.Catalog, tmp_path: Path, appended: int, conflicts: bool
+) -> None:
+    table = lake.create_table("db.r", data=pa.table({"id": [1, 2, 3], "n": [10, 20, 30]}))
+    location, first = table.location, tmp_path / "first"
+
+    def and_append(n: int) -> int:
+        # Rows are computed after the plan was made, and before the first file is written.
+        if not first.exists():
+            first.touch()
+            fz.open_table(location).append(pa.table({"id": [appended], "n": [0]}))
+        return n + 1
+
+    spark.udf.register("and_append", and_append, "bigint")
+    for mode in ("copy-on-write", "merge-on-read"):
+        first.unlink(missing_ok=True)
+        table.refresh().set_properties({"write.update.mode": mode})
+        before = column(table, "n")
+        if conflicts:
+            with pytest.raises(fz.CommitConflictError):
+                sql("update lake.db.r set n = and_append(n) where id <= 3")
+            assert column(table, "n") == sorted([*before, 0])
+        else:
+            sql("update lake.db.r set n = and_append(n) where id <= 3")
+            changed = table.refresh().scan("id <= 3").to_arrow()
+            assert sorted(changed["n"].to_pylist()) == [n + 1 for n in before if n]

@@ -167,10 +167,10 @@ def find_files(
 
 
 def write_matched_part(
-    table: _core.Table, change: RowChange, where: str, rows: Any, branch: str | None, task: int
+    table: _core.Table, change: RowChange, where: str, rows: Any, branch: str | None, task: int, command: str
 ) -> CommitMessage:
-    """Writes one part of a merge, from rows that Spark has matched."""
-    return table.write_matched_part(change, where, rows, branch, task)
+    """Writes one part of a merge, from rows that Spark has matched. `command` is `delete`, `update` or `merge`."""
+    return table.write_matched_part(change, where, rows, branch, task, command)
 
 
 def write_file_part(

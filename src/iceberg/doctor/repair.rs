@@ -1,5 +1,6 @@
 //! Repairs of an open table. Each is a commit on `main`, which can be rolled back.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -35,8 +36,9 @@ impl IcebergTable {
     pub fn repair(&self, options: &RepairOptions) -> Result<(IcebergTable, Vec<RepairStep>)> {
         self.writable_location()?;
         let (mut table, mut steps) = (self.refresh()?, Vec::new());
+        let mut diagnosis = OnceCell::new();
         for (kind, _) in REPAIRS.iter().filter(|(kind, _)| options.kinds.contains(kind)) {
-            let repair = Repair { table: &table, options };
+            let repair = Repair { table: &table, options, diagnosis: &diagnosis };
             let (next, mut done) = match kind {
                 RepairKind::Refs => repair.refs()?,
                 RepairKind::Manifests => repair.manifests()?,
@@ -44,7 +46,10 @@ impl IcebergTable {
                 RepairKind::DanglingDeletes => repair.dangling()?,
                 RepairKind::Summaries => repair.summaries()?,
             };
-            table = next;
+            if !done.is_empty() && !options.dry_run {
+                table = next;
+                diagnosis = OnceCell::new();
+            }
             steps.append(&mut done);
         }
         Ok((table, steps))
@@ -55,6 +60,8 @@ impl IcebergTable {
 struct Repair<'a> {
     table: &'a IcebergTable,
     options: &'a RepairOptions,
+    /// What an examination of this version found, for all kinds.
+    diagnosis: &'a OnceCell<Diagnosis>,
 }
 
 type Repaired = (IcebergTable, Vec<RepairStep>);
@@ -64,8 +71,15 @@ impl Repair<'_> {
         &self.table.inner.metadata
     }
 
-    fn diagnosis(&self, footers: u64) -> Result<Diagnosis> {
-        self.table.diagnose(&DoctorOptions { deep: false, footers, outside: false, most: usize::MAX })
+    /// The findings about this version. Footers are read only if lost files are looked for.
+    fn diagnosis(&self) -> Result<&Diagnosis> {
+        if let Some(known) = self.diagnosis.get() {
+            return Ok(known);
+        }
+        let footers = if self.options.kinds.contains(&RepairKind::LostFiles) { u64::MAX } else { 0 };
+        let options = DoctorOptions { deep: false, footers, outside: false, most: usize::MAX };
+        let found = self.table.diagnose(&options)?;
+        Ok(self.diagnosis.get_or_init(|| found))
     }
 
     fn nothing(&self) -> Repaired {
@@ -86,7 +100,7 @@ impl Repair<'_> {
 
     /// Removes log entries and statistics that lead nowhere.
     fn refs(&self) -> Result<Repaired> {
-        let missing = objects(&self.diagnosis(0)?, &[&codes::METADATA_LOG_MISSING, &codes::STATISTICS_MISSING]);
+        let missing = objects(self.diagnosis()?, &[&codes::METADATA_LOG_MISSING, &codes::STATISTICS_MISSING]);
         let change = MendRefs { missing };
         let steps = change.steps(self.metadata());
         self.commit(Box::new(change), steps)
@@ -99,11 +113,11 @@ impl Repair<'_> {
 
     /// Writes the manifests of `main` again, if one of them is wrong.
     fn manifests(&self) -> Result<Repaired> {
-        let diagnosis = self.diagnosis(0)?;
+        let diagnosis = self.diagnosis()?;
         let lost =
-            objects(&diagnosis, &[&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED, &codes::MANIFEST_TRUNCATED]);
+            objects(diagnosis, &[&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED, &codes::MANIFEST_TRUNCATED]);
         let wrong = objects(
-            &diagnosis,
+            diagnosis,
             &[
                 &codes::MANIFEST_LISTED_TWICE,
                 &codes::MANIFEST_SPEC_DIFFERS,
@@ -135,7 +149,7 @@ impl Repair<'_> {
             return Ok((table, steps));
         }
         // Totals are copied from the snapshot before, which counted lost files.
-        let (table, _) = Repair { table: &table, options: self.options }.summaries()?;
+        let (table, _) = Repair { table: &table, ..*self }.summaries()?;
         Ok((table, steps))
     }
 
@@ -143,7 +157,7 @@ impl Repair<'_> {
     fn lost_files(&self) -> Result<Repaired> {
         let broken =
             [&shared::FILE_MISSING, &shared::FILE_TRUNCATED, &shared::FILE_DAMAGED, &codes::DELETE_FILE_MISSING];
-        let broken = objects(&self.diagnosis(u64::MAX)?, &broken);
+        let broken = objects(self.diagnosis()?, &broken);
         let files = self.live(|path| broken.contains(path))?;
         let step = |f: &DataFile| {
             let is_data = f.content == FileContent::Data;

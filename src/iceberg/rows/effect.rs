@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::error::Result;
 use crate::expr::Predicate;
+use crate::format::row_change::Command;
 use crate::format::task::{CommitMessage, DataFile, RowDelta};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::rows::view::{Command, View};
+use crate::iceberg::rows::view::View;
 
 /// The numbers of rows that a change touched.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Int64Type, Schema as ArrowSchema, SchemaRef};
 
 use super::apply::{Hits, apply};
 use super::positions::check_tasks;
-use super::view::{Command, View};
+use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
@@ -35,9 +35,15 @@ const NAMES: [&str; 3] = ["frazil file", "frazil position", "frazil missing"];
 /// # Errors
 /// `InvalidInput` for other columns. Also if a row of the table matches several rows of the source, unless all matches
 /// are deleted. Errors of the merge itself.
-pub(crate) fn matches(view: &View, merge: &Merge, filter: &Predicate, rows: RowReader, task: u64) -> Result<Effect> {
+pub(crate) fn matches(
+    view: &View,
+    mode: Mode,
+    merge: &Merge,
+    filter: &Predicate,
+    rows: RowReader,
+    task: u64,
+) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
-    let mode = view.mode(Command::Merge)?;
     let empty = SourceRows::of_batches(schema.clone(), Vec::new());
     empty.keys(&KeyColumns::new(view.table.schema(), &merge.on)?)?;
     let mut inserts = Inserts::new(view, merge, &empty, task)?;

@@ -10,11 +10,11 @@ use super::apply::apply;
 use super::delete::{RowRemoval, find_removal, hits};
 use super::matches::matches;
 use super::plan::Touched;
-use super::view::{Command, View};
+use super::view::View;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
-use crate::format::row_change::{ChangeFiles, Part, RowChange};
+use crate::format::row_change::{ChangeFiles, Command, Part, RowChange};
 use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta};
 use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
@@ -76,7 +76,9 @@ impl IcebergTable {
         let view = View::new(self.clone(), branch)?;
         let effect = match (part, rows) {
             (Part::Files { change, files }, None) => of_files(&view, change, files)?,
-            (Part::Matches { merge, filter }, Some(rows)) => matches(&view, merge, filter, rows, task)?,
+            (Part::Matches { merge, filter, command }, Some(rows)) => {
+                matches(&view, view.mode(*command)?, merge, filter, rows, task)?
+            }
             _ => return Err(Error::invalid("a part of a merge needs rows, and parts of other changes take no rows")),
         };
         Ok(message(effect, &view))

@@ -1,11 +1,11 @@
 //! Updating columns of the rows that match a filter.
 
-use crate::format::row_change::Assigned;
+use crate::format::row_change::{Assigned, Command};
 
 use super::apply::apply;
 use super::delete::hits;
 use super::plan::Touched;
-use super::view::{Command, View};
+use super::view::View;
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::task::ScanTask;

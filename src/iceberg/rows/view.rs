@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
 use crate::format::evolution::RefKind;
 use crate::format::request::{At, ScanRequest};
+use crate::format::row_change::Command;
 use crate::format::task::DataFile;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::{NOT_REACHED, SnapshotProducer};
@@ -21,24 +22,6 @@ fn check_alone(is_late: bool, why: &str) -> Result<()> {
     match is_late {
         false => Ok(()),
         true => Err(Error::unsupported(format!("two changes can't become one snapshot: {why}")).hint(ONE_SNAPSHOT)),
-    }
-}
-
-/// The command whose properties control an operation: `write.<command>.mode` and `write.<command>.isolation-level`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
-    Delete,
-    Update,
-    Merge,
-}
-
-impl Command {
-    fn as_str(self) -> &'static str {
-        match self {
-            Command::Delete => "delete",
-            Command::Update => "update",
-            Command::Merge => "merge",
-        }
     }
 }
 

@@ -135,10 +135,11 @@ impl PyRowChange {
     ///
     /// # Errors
     /// `InvalidInput` if this is not a merge; as [`RowChange::read`].
-    pub(in crate::py) fn read_matched_part(&self, filter: &str) -> Result<row_change::Part> {
+    pub(in crate::py) fn read_matched_part(&self, filter: &str, command: &str) -> Result<row_change::Part> {
+        let command = row_change::Command::parse(command)?;
         match self.read()? {
             row_change::RowChange::Merge(merge) => {
-                Ok(row_change::Part::Matches { merge, filter: expr::parse(filter)? })
+                Ok(row_change::Part::Matches { merge, filter: expr::parse(filter)?, command })
             }
             _ => Err(Error::invalid("only a merge accepts matched rows")),
         }

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,10 +26,12 @@ from frazil.spark.workers.errors import raised_by_workers
 from frazil.spark.workers.registered import registered
 from frazil.table import Table
 
-__all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
+__all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "Command", "change_rows"]
 
 PLACES = ("frazil file", "frazil position", "frazil missing")
 """The columns after those of the source, for rows that have been matched."""
+
+Command = Literal["delete", "update", "merge"]
 
 # Spark hides options with this name. The text may contain passwords.
 _JOB = "job-token"
@@ -45,6 +48,7 @@ class ChangeJob:
         job: Its branch, its name and its properties of the summary.
         whole: Files that are removed as a whole.
         columns: For a merge, the source's columns.
+        command: The statement, whose properties count.
     """
 
     table: Table
@@ -53,6 +57,7 @@ class ChangeJob:
     job: Job
     whole: CommitMessage | None = None
     columns: tuple[str, ...] | None = None
+    command: Command = "merge"
 
     def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
         """Does one Spark task's part. If that fails, its files are deleted."""
@@ -64,7 +69,8 @@ class ChangeJob:
         names = [*self.columns, *PLACES]
         batches = (batch.rename_columns(names) for batch in chain([first], rows))
         reader = pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, batches)
-        return [write_matched_part(self.table._core, self.change, self.where, reader, self.job.branch, task)]
+        table, branch = self.table._core, self.job.branch
+        return [write_matched_part(table, self.change, self.where, reader, branch, task, self.command)]
 
     def _write_files(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
         done: list[CommitMessage] = []

@@ -194,7 +194,7 @@ def _check(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> No
     rows = df.limit(0).toArrow()
     for name, type_ in zip(PLACES, (pa.string(), pa.int64(), pa.bool_()), strict=True):
         rows = rows.append_column(name, pa.array([], type_))
-    write_matched_part(table._core, change, "true", rows, job.branch, 0)
+    write_matched_part(table._core, change, "true", rows, job.branch, 0, "merge")
 
 
 def keys_of(table: Table, on: Sequence[str] | None) -> list[Key]:

@@ -1,27 +1,21 @@
 """Changes of rows whose new values Spark has computed. Each row says where its old row is.
 
 Executors write them as the matches of a merge. Deletes and updates follow their own properties (`write.delete.mode`,
-`write.delete.isolation-level` and so on), so executors change a version of the table that has these properties as those
-of merges. Nobody else sees that version.
+`write.delete.isolation-level` and so on).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from frazil import _core
 from frazil._core import CommitMessage
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange, commit_parts
-from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
+from frazil.spark.changes.job import PLACES, ChangeJob, Command, change_rows
 from frazil.spark.changes.merging import all_keys, has_hash
 from frazil.spark.columns import quoted
 from frazil.spark.jobs.job import Job, give_up, unless_committed
@@ -33,8 +27,6 @@ from frazil.table import Table
 __all__ = ["FILE", "MISSING", "POSITION", "Command", "PlacedChange", "PlacedJob", "write_changes"]
 
 FILE, POSITION, MISSING = PLACES
-
-Command = Literal["delete", "update", "merge"]
 
 # The most tasks that write inserted rows of a table without partitions.
 _SALTS = 64
@@ -72,29 +64,7 @@ class PlacedChange:
 
 @dataclass(frozen=True)
 class PlacedJob(ChangeJob):
-    """A change that Spark has computed.
-
-    Attributes:
-        command: The statement, whose properties count.
-    """
-
-    command: Command = "merge"
-
-    def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
-        """Does one Spark task's part. If that fails, its files are deleted."""
-        if self.command == "merge":
-            return super().write(rows, task)
-        transaction = _core.Transaction.begin(self.table._core, None)
-        try:
-            transaction.evolve(evolution.set_properties(self._properties()))
-            version = Table(transaction.table())
-            return replace(self, table=version, command="merge").write(rows, task)
-        finally:
-            transaction.abort()
-
-    def _properties(self) -> dict[str, str]:
-        mode = self.table.properties.get(f"write.{self.command}.mode", "copy-on-write")
-        return {"write.merge.mode": mode}
+    """A change that Spark has computed."""
 
     def commit(self, messages: list[CommitMessage]) -> None:
         """Commits all parts. Their files are deleted if that certainly failed, but stay if the outcome is unknown."""
