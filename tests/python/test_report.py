@@ -336,6 +336,16 @@ def test_the_overlap_of_a_table(tmp_path: Path) -> None:
     assert "1.0 others on average, 2 of 4 at most" in page.within("text")
 
 
+def test_overlaps_of_too_many_files_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path, "iceberg")
+    table.append(rows(0, "a", "b"))
+    assert "Overlap of bounds" in page_of(table, tmp_path).within("h2")
+    monkeypatch.setattr(overlaps, "MOST_FILES", 1)
+    page = page_of(table, tmp_path)
+    assert "Overlap of bounds" not in page.within("h2")
+    assert "Overlaps of bounds are left out: there are more than 1 files." in page.words
+
+
 def test_reasons_belong_to_clauses_only_if_it_is_certain() -> None:
     clauses = [{"clause": text} for text in ("id < 30 or x = 1", "id < 3 or y = 2", "c = 'a'", "x = 1 or c = 'b'")]
     reasons = {

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frazil.capabilities import supports
-from frazil.display.figures import rows_kept
+from frazil.display.figures import number, rows_kept
 from frazil.display.tables import public
 from frazil.exceptions import FrazilError, InvalidInputError
+from frazil.report import overlaps
 from frazil.report.findings import column_section, fact_section, finding_section
-from frazil.report.overlaps import overlap_section
 from frazil.report.page import page
 from frazil.report.partitions import partition_section
 from frazil.report.parts import Section, note, section
@@ -69,7 +69,11 @@ def table_page(table: Table, filter: Filter | None, at: At | None, doctor: bool,
     plan = _tried(lambda: _planned(scan), troubles, "plan")
     whole = plan if filter is None else _tried(lambda: _planned(whole_scan), troubles, "plan without the filter")
     statistics = _tried(whole_scan.statistics, troubles, "columns")
-    files = None if shown is None else _tried(lambda: _with_bounds(table, at), troubles, "bounds")
+    files = None
+    if whole is not None and 0 < whole.objects.num_rows <= overlaps.MOST_FILES:
+        files = _tried(lambda: _with_bounds(table, at), troubles, "bounds")
+    elif whole is not None and whole.objects.num_rows:
+        troubles.append(f"Overlaps of bounds are left out: there are more than {number(overlaps.MOST_FILES)} files.")
     diagnosis = _tried(table.doctor, troubles, "findings") if doctor else None
     notes = [f"Filter: {asked}"] if filter is not None else []
     notes += [rows_kept(plan.facts)] if plan is not None else []
@@ -81,7 +85,7 @@ def table_page(table: Table, filter: Filter | None, at: At | None, doctor: bool,
         tree_section(plan) if plan is not None else None,
         partition_section(whole) if whole is not None else None,
         size_section(whole) if whole is not None else None,
-        overlap_section(files),
+        overlaps.overlap_section(files),
         column_section(statistics),
         finding_section(diagnosis),
     ]

@@ -14,10 +14,13 @@ from frazil.report.parts import Section, folded, note, picture, section
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOST_COLUMNS", "Overlap", "overlap_of", "overlap_section"]
+__all__ = ["MOST_COLUMNS", "MOST_FILES", "Overlap", "overlap_of", "overlap_section"]
 
 MOST_COLUMNS = 30
 """The most columns whose bounds are compared: the first of the schema that have bounds."""
+
+MOST_FILES = 100_000
+"""The most files whose bounds are compared. All of them are in memory."""
 
 _SAMPLES = 40
 _WIDTH, _LINE, _NAMES, _FIGURES = 1000, 36, 260, 330
