@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
@@ -16,6 +23,8 @@ import frazil as fz
 from frazil.cli import main
 from frazil.report import overlaps, tree
 from frazil.report.decisions import decided
+from frazil.report.gathering import table_page
+from frazil.report.serving import PageServer
 from frazil.report.treemap import Box, hatches, squarified
 
 FORMATS = ("iceberg", "paimon")
@@ -420,3 +429,99 @@ def test_a_browser_runs_the_script_and_reports_nothing(tmp_path: Path, form: str
     assert "CONSOLE" not in found.stderr
     assert "<title>" in found.stdout
     assert found.stdout.count("<script") == 1
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[fz.Table, PageServer]]:
+    table = made(tmp_path, "iceberg")
+    table.append(rows(0, "a", "b"))
+
+    def asked(where: str | None, at: str | None, doctor: bool, form: str) -> str:
+        return table_page(table, where, at, doctor, form)
+
+    with PageServer(asked, "t") as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield table, server
+        server.shutdown()
+        thread.join()
+
+
+def answer(server: PageServer, path: str, method: str = "GET", host: str | None = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    try:
+        connection.request(method, path, headers={} if host is None else {"Host": host})
+        found = connection.getresponse()
+        return found.status, found.read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_server_plans_the_filter_of_each_request(served: tuple[fz.Table, PageServer]) -> None:
+    table, server = served
+    assert server.server_address[0] == "127.0.0.1"
+    for where, found in (("c = 'a'", ["R: read: 1 data file", "1: dropped by c = 'a': 1 data file"]), ("", [])):
+        status, text = answer(server, "/?" + urlencode({"where": where}))
+        assert status == 200
+        is_safe(text.replace('action="/"', ""))
+        page = Page(text)
+        assert [line.partition(",")[0] for line in legend(page)] == (found or ["R: read: 2 data files"])
+        (value,) = [a["value"] for tag, a in page.tags if tag == "input" and a["name"] == "where"]
+        assert value == where
+        assert "Findings" not in page.within("h2")
+    assert "Findings" in Page(answer(server, "/?doctor=1")[1]).within("h2")
+    table.append(rows(20, "a"))
+    assert "R: read: 3 data files" in answer(server, "/")[1]
+
+
+def test_a_server_shows_errors_of_filters_as_text(served: tuple[fz.Table, PageServer]) -> None:
+    _, server = served
+    for where, error in (("no_such > 1", "no_such"), (f"id = '{HOSTILE}", "filter")):
+        status, text = answer(server, "/?" + urlencode({"where": where}))
+        assert status == 400
+        is_safe(text)
+        page = Page(text)
+        assert [text for text in page.within("p") if error in text]
+        assert [a["value"] for tag, a in page.tags if tag == "input" and a["name"] == "where"] == [where]
+    assert answer(server, "/?at=no-such-branch")[0] == 400
+
+
+def test_a_server_answers_only_this_machine(served: tuple[fz.Table, PageServer]) -> None:
+    _, server = served
+    port = server.server_port
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
+        status, text = answer(server, "/", host=host)
+        assert status == 421
+        assert "read: " not in text
+    assert answer(server, "/", host=f"localhost:{port}")[0] == 200
+    assert answer(server, "/other")[0] == 404
+    for method in ("POST", "PUT", "DELETE", "HEAD"):
+        assert answer(server, "/", method)[0] == 501
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    table = made(tmp_path, "paimon")
+    table.append(rows(0, "a", "b"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "frazil", "serve", table.location],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        query = urlencode({"where": "c = 'a'", "at": "1"})
+        with urllib.request.urlopen(f"{url}?{query}", timeout=60) as found:
+            text = found.read().decode()
+            assert "frame-ancestors 'none'" in found.headers["Content-Security-Policy"]
+        assert "1: dropped by c = &#x27;a&#x27;: 1 data file" in text
+        # A commit of another process is seen.
+        table.append(rows(20, "d"))
+        with urllib.request.urlopen(url, timeout=60) as found:
+            assert "R: read: 3 data files" in found.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()

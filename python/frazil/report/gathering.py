@@ -100,10 +100,12 @@ def written(path: str, text: str) -> str:
     """
     if "://" in path:
         raise InvalidInputError(f"a page is written to a file of this machine, not to {public(path)}")
+    content = text.encode("utf-8", "replace")
     try:
-        Path(path).write_text(text, "utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"the page can't be written: {error.strerror}", {"path": path}) from error
+        Path(path).write_bytes(content)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInputError(f"the page can't be written to this path: {why}", {"path": path}) from error
     return path
 
 
