@@ -7,6 +7,7 @@ for (const box of document.querySelectorAll(".cells")) {
     cells[at]?.classList.remove("on");
     at = index;
     cells[at].classList.add("on");
+    cells[at].scrollIntoView({block: "nearest", inline: "nearest"});
     said.textContent = cells[at].querySelector("title").textContent;
   };
   box.addEventListener("pointerover", (event) => {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil.display.figures import amount, bytes_text, number, time_text
 from frazil.display.picture import explain_html
 from frazil.report.decisions import Decision, decided
-from frazil.report.parts import Section, folded, scrolled, section
+from frazil.report.parts import Section, folded, note, scrolled, section
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,8 @@ def plan_of(facts: dict[str, Any], manifests: pa.Table | None, files: pa.Table |
     unit, size = ("manifest", "manifest_length") if files is None else ("file", "file_size_in_bytes")
     columns = {
         "path": listed.column("manifest_path" if files is None else "file_path").cast("string"),
-        "manifest": listed.column("manifest_path").cast("string"),
+        # A plan that a catalog's server made does not say which manifests list its files.
+        "manifest": pc.fill_null(listed.column("manifest_path").cast("string"), ""),
         "size": listed.column(size).cast("int64"),
         "is_delete": pc.not_equal(listed.column("content").cast("string"), "data"),
         "decision": pa.array(numbers, pa.int32()),
@@ -101,5 +102,10 @@ def plan_section(plan: Plan) -> Section | None:
         for stage in plan.facts["stages"]
     ]
     header = ("stage", "kept", "of", "bytes kept", "time", "by")
-    drawn = scrolled("Funnel", explain_html(plan.facts, None, None))
+    said = ""
+    if "server_plan" in plan.facts:
+        said += note("The catalog's server made this plan.")
+    if "hidden_by" in plan.facts:
+        said += note(f"Rows show only after a compaction ({plan.facts['hidden_by']}): call table.maintain.compact().")
+    drawn = said + scrolled("Funnel", explain_html(plan.facts, None, None))
     return section("plan", "Plan", drawn, folded("Stages as a table", header, rows, len(rows)))

@@ -45,11 +45,13 @@ def tree_section(plan: Plan) -> Section | None:
         return None
     drawn, is_summed, others = _grouped(plan)
     total = sum(total.size for total in plan.totals())
-    said = f"{amount(objects.num_rows, plan.unit)} of {bytes_text(total)}. Areas show bytes."
-    if plan.unit == "file":
-        said = f"{amount(len(drawn) - (others > 0) + others, 'manifest')} list {said}"
+    said = f"{amount(objects.num_rows, plan.unit)} of {bytes_text(total)}"
+    if plan.unit == "file" and drawn[0][0]:
+        said += f" in {amount(len(drawn) - (others > 0) + others, 'manifest')}"
+    said += ". Areas show bytes."
     if is_summed:
-        said += f" More than {number(MOST_FILES)} files: each part sums the files of one manifest with the same fate."
+        what = "files of one manifest" if plan.unit == "file" else "manifests"
+        said += f" There are more than {number(MOST_FILES)}, so each part sums the {what} with the same fate."
     if others:
         said += f" The {number(others)} smallest manifests are one part."
     shapes = _shapes(plan, drawn)
@@ -76,7 +78,7 @@ def _grouped(plan: Plan) -> tuple[list[tuple[str, list[_Cell]]], bool, int]:
     if others:
         rest = [cell for _, cells in groups[MOST_MANIFESTS - 1 :] for cell in cells]
         groups = [*groups[: MOST_MANIFESTS - 1], (amount(others, "other manifest"), _joined(rest))]
-    return groups, is_summed or others > 0, others
+    return groups, is_summed, others
 
 
 def _size(cells: Iterable[_Cell]) -> int:
@@ -91,11 +93,11 @@ def _singles(plan: Plan) -> Iterator[_Cell]:
 
 
 def _sums(plan: Plan) -> Iterator[_Cell]:
-    keys = ["manifest", "decision", "is_delete"]
+    keys = ["decision", "is_delete", *(["manifest"] if plan.unit == "file" else [])]
     sums = plan.objects.group_by(keys).aggregate([("size", "sum"), ("size", "count")])
-    for manifest, decision, is_delete, size, count in _rows(sums, (*keys, "size_sum", "size_count")):
-        label = amount(count, "delete file" if is_delete else plan.unit)
-        yield _Cell(manifest, decision, is_delete, size, count, label)
+    for size, count, decision, is_delete, *manifest in _rows(sums, ("size_sum", "size_count", *keys)):
+        label = amount(count, f"delete {plan.unit}" if is_delete else plan.unit)
+        yield _Cell("".join(manifest), decision, is_delete, size, count, label)
 
 
 def _joined(cells: Iterable[_Cell]) -> list[_Cell]:
@@ -187,10 +189,10 @@ def _legend_line(inside: str, text: str) -> str:
 
 def _manifest_table(plan: Plan) -> str:
     """The manifests, those with most bytes first."""
-    if plan.unit != "file":
-        return ""
     import pyarrow.compute as pc
 
+    if plan.unit != "file" or not pc.any(pc.not_equal(plan.objects.column("manifest"), "")).as_py():
+        return ""
     is_read = pc.equal(plan.objects.column("decision"), 0).cast("int32")
     table = plan.objects.select(["manifest", "size"]).append_column("read", is_read)
     sums = table.group_by("manifest").aggregate([("size", "sum"), ("size", "count"), ("read", "sum")])
