@@ -149,6 +149,16 @@ class Explain:
         manifests = None if self._manifests is None else self.manifests
         return picture.explain_html(self._facts, manifests, files)
 
+    def to_html(self) -> str:
+        """The explanation as one HTML page, for a file or a browser. The page requests nothing from anywhere.
+
+        With `files=True` it draws each file by its size and by what decided about it. Otherwise it draws manifests.
+        """
+        from frazil.report.gathering import explanation_page
+
+        files = None if self._files is None else self.files
+        return explanation_page(self._facts, None if self._manifests is None else self.manifests, files)
+
     def __reduce__(self) -> tuple[type[Explain], tuple[Any, ...]]:
         files = None if self._files is None else self.files
         return Explain, (self._facts, None if self._manifests is None else self.manifests, files)

@@ -236,6 +236,39 @@ class Table(TableHandle, RowChanges):
 
         return doctor.diagnosis_of(self._core.diagnose(doctor.request(deep, footers, outside)))
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        filter: Filter | None = None,
+        at: At | None = None,
+        *,
+        doctor: bool = True,
+    ) -> str:
+        """Writes a page about the table: one HTML file for a browser, without any request to the network.
+
+        It shows snapshots with branches and tags, which files a scan reads and what decided, partitions and their
+        deletes, sizes of files, overlaps of bounds, and what the doctor found. What can't be read because the table is
+        damaged is left out, and the page says why.
+
+        Args:
+            path: The file. It is replaced if it exists.
+            filter: The rows of the scan whose plan is shown; None for all rows.
+            at: The version: a snapshot's id, a branch or tag, or a point in time. None is the newest version that this
+                table object knows.
+            doctor: Whether to examine the table as `Table.doctor` does. This looks for every file.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            InvalidInputError: The filter is wrong, or the file can't be written.
+            NotFoundError: The version does not exist.
+        """
+        from frazil.report.gathering import table_page, written
+
+        file = arguments.path("path", path)
+        return written(file, table_page(self, filter, at, arguments.flag("doctor", doctor)))
+
     def repair(
         self,
         *repairs: str,

@@ -247,5 +247,6 @@ def test_what_wheels_are_tried_with(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     smoke.example(licences.ROOT / "README.md")
     smoke.threads()
+    smoke.page()
     with pytest.raises(AssertionError, match="no Python example"):
         smoke.example(licences.ROOT / "NOTICE")

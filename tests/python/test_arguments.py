@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -141,6 +142,7 @@ class Good:
             "drop_view": {"identifier": "db.v"},
             "snapshot_by_id": {"snapshot_id": 1},
             "diff": {"a": t.snapshot.id},
+            "report": {"path": "page.html"},
             "rename_view": {"identifier": "db.v", "to": "db.w"},
             "open_table": {"location": t.location},
             "create_branch": {"name": "b"},
@@ -238,7 +240,17 @@ CASES = [(cls, name, parameter) for cls, name, parameter in methods()]
 
 
 @pytest.mark.parametrize(("cls", "name", "parameter"), CASES, ids=[f"{c}.{n}({p.name})" for c, n, p in CASES])
-def test_odd_arguments(catalog: fz.Catalog, table: fz.Table, cls: str, name: str, parameter: inspect.Parameter) -> None:
+def test_odd_arguments(
+    catalog: fz.Catalog,
+    table: fz.Table,
+    cls: str,
+    name: str,
+    parameter: inspect.Parameter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Some methods write files.
+    monkeypatch.chdir(tmp_path)
     good = Good(catalog, table)
     for what, value in ODD.items():
         make = good.objects()[cls]

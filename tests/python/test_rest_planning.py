@@ -126,6 +126,11 @@ def test_an_explanation_says_who_planned(server: RestServer, table: fz.Table) ->
     assert f"planned by the catalog's server (plan {facts['server_plan']})" in str(explain)
     assert explain.files.num_rows == 4
     assert explain.manifests.num_rows == 0
+    html = explain.to_html()
+    assert "The catalog&#x27;s server made this plan." in html
+    assert "R: read: 4 data files" in html
+    assert "4 files of" in html
+    assert " in 1 manifest" not in html
     assert table.scan().estimate().to_dict()["bytes"] == 0
     with pytest.raises(fz.UnsupportedError, match="server plans"):
         table.scan().plan_parts()

@@ -1,6 +1,7 @@
 """Tries an installed wheel: `python smoke.py README.md [--spark]`. Prints one line about what worked.
 
-Runs the example of the README, then threads that share a table, a scan and a stream. With `--spark`, also a Spark job.
+Runs the example of the README, then threads that share a table, a scan and a stream,
+then a page. With `--spark`, also a Spark job.
 """
 
 from __future__ import annotations
@@ -80,6 +81,15 @@ def threads() -> None:
     assert table.name
 
 
+def page() -> None:
+    """A page, whose style and script are files of the wheel."""
+    import frazil
+
+    text = Path(frazil.open_table("lake/db/events").report("page.html")).read_text("utf-8")
+    assert "prefers-color-scheme" in text, "the page has no style"
+    assert '"use strict"' in text, "the page has no script"
+
+
 def spark() -> None:
     """A Spark job that reads and appends."""
     from pyspark.sql import SparkSession
@@ -103,7 +113,8 @@ def main() -> None:
 
         example(readme)
         threads()
-        done.append("threads")
+        page()
+        done += ["threads", "page"]
         if "--spark" in sys.argv:
             spark()
             done.append("Spark")

@@ -8,7 +8,7 @@ import frazil
 from frazil.cli import completing
 from frazil.cli.act import files as act_files
 from frazil.cli.act import maintenance, references, repairing, tables
-from frazil.cli.look import describing, differing, examining, listing, planning, rows
+from frazil.cli.look import describing, differing, examining, listing, planning, rows, serving
 
 __all__ = ["app"]
 
@@ -16,7 +16,7 @@ _LOOK = (
     *(describing.ls, describing.catalogs, describing.show, describing.schema, describing.spec, describing.properties),
     *(listing.snapshots, listing.history, listing.refs, listing.files, listing.manifests, listing.partitions),
     *(rows.scan, rows.count, rows.changes, planning.explain, planning.estimate, differing.diff),
-    examining.doctor,
+    *(examining.doctor, serving.serve),
 )
 _ACT = (
     *(tables.create, act_files.append, tables.drop, tables.set_, tables.unset, tables.upgrade),

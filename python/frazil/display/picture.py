@@ -15,7 +15,7 @@ from frazil.display.figures import amount, bytes_text, cache_text, commit_lines,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Cell", "explain_html", "merged"]
+__all__ = ["Cell", "explain_html", "merged", "svg"]
 
 MOST_CELLS = 400
 _MOST_TEXT = 500
@@ -65,9 +65,10 @@ def _text(text: object) -> str:
     return html.escape(shown if len(shown) <= _MOST_TEXT else shown[:_MOST_TEXT] + "…")
 
 
-def _svg(height: int, title: str, inside: Iterable[str]) -> str:
+def svg(height: int, title: str, inside: Iterable[str], width: int = _WIDTH) -> str:
+    """A picture with a title. It shrinks with the page."""
     return (
-        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
+        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" style="max-width:100%;height:auto" font-family="sans-serif" font-size="12">'
         f"<title>{_text(title)}</title>{''.join(inside)}</svg>"
     )
@@ -97,7 +98,7 @@ def _funnel(stages: list[dict[str, Any]]) -> str:
             f'<text x="{_WIDTH - 4}" y="{top + 19}" fill="currentColor" fill-opacity="0.7" text-anchor="end">'
             f"{_text(', '.join(extra))}</text></g>"
         )
-    return _svg(max(len(stages), 1) * _STEP, "What each stage of planning kept", shapes)
+    return svg(max(len(stages), 1) * _STEP, "What each stage of planning kept", shapes)
 
 
 def _half(part: int, whole: int) -> float:
@@ -121,7 +122,7 @@ def _strip(title: str, cells: list[Cell], unit: str) -> str:
         )
     stay = sum(1 for cell in cells if cell.kept)
     heading = f"<div>{_text(title)}: {number(stay)} of {number(len(cells))}</div>"
-    return heading + _svg(((len(shown) + columns - 1) // columns or 1) * _CELL, title, squares)
+    return heading + svg(((len(shown) + columns - 1) // columns or 1) * _CELL, title, squares)
 
 
 def _partitions(files: pa.Table) -> list[Cell]:

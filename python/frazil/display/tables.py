@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from frazil import _core
 from frazil.display.figures import amount, plain
 
-__all__ = ["MOST_ROWS", "grid", "page", "public", "public_options"]
+__all__ = ["MOST_ROWS", "escaped", "grid", "page", "public", "public_options"]
 
 MOST_ROWS = 100
 """The most rows of one table. A last row counts the others."""
@@ -33,7 +33,7 @@ def public_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def page(title: str, *parts: str) -> str:
     """Parts of HTML below a title."""
-    heading = f"<div><b>{_escaped(title)}</b></div>"
+    heading = f"<div><b>{escaped(title)}</b></div>"
     return f'<div style="font-family:sans-serif;font-size:13px">{heading}{"".join(parts)}</div>'
 
 
@@ -42,19 +42,20 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[object]], title: str = "
     given = list(rows)
     if not given:
         return ""
-    head = "".join(f'<th style="{_CELL};opacity:0.7">{_escaped(name)}</th>' for name in header)
+    head = "".join(f'<th style="{_CELL};opacity:0.7">{escaped(name)}</th>' for name in header)
     lines = [f"<tr>{head}</tr>"] if any(header) else []
     for row in given[:MOST_ROWS]:
-        cells = (f'<td style="{_CELL}">{"" if cell is None else _escaped(cell)}</td>' for cell in row)
+        cells = (f'<td style="{_CELL}">{"" if cell is None else escaped(cell)}</td>' for cell in row)
         lines.append(f"<tr>{''.join(cells)}</tr>")
     if len(given) > MOST_ROWS:
         rest = amount(len(given) - MOST_ROWS, "more row")
-        lines.append(f'<tr><td colspan="{len(header)}" style="{_CELL}">{_escaped(rest)}</td></tr>')
-    above = f'<div style="margin-top:6px">{_escaped(title)}</div>' if title else ""
+        lines.append(f'<tr><td colspan="{len(header)}" style="{_CELL}">{escaped(rest)}</td></tr>')
+    above = f'<div style="margin-top:6px">{escaped(title)}</div>' if title else ""
     return f'{above}<table style="border-collapse:collapse">{"".join(lines)}</table>'
 
 
-def _escaped(text: object) -> str:
+def escaped(text: object) -> str:
+    """A text for HTML, as `public` shows it. It fits between tags and into quoted attributes."""
     import html
 
     return html.escape(public(text))

@@ -17,7 +17,7 @@ PARTS = [
     ["capabilities", "foreign", "interop"],
     ["arguments", "transforms", "variant"],
     ["display"],
-    ["inspect", "requests", "results", "schema"],
+    ["inspect", "report", "requests", "results", "schema"],
     ["doctor", "engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
     ["differences", "maintain", "scan", "transaction"],
     ["table"],

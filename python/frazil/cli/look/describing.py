@@ -10,6 +10,7 @@ import frazil as fz
 from frazil.arguments import configuration
 from frazil.cli import json_text, output
 from frazil.cli.look.health import health_of, sizes_of
+from frazil.cli.look.rows import AT, WHERE
 from frazil.cli.places import is_place
 from frazil.cli.session import Session, looking
 from frazil.display.commits import changed
@@ -119,9 +120,22 @@ def properties(session: Session, table: str) -> None:
 
 
 @looking("show")
-def show(session: Session, table: str) -> None:
-    """Show a table on one screen: columns, partitions, size, last commits, health."""
+@click.option("--html", "page", metavar="FILE", help="Write a page for a browser to this file instead.")
+@WHERE
+@AT
+@click.option("--no-doctor", is_flag=True, help="Leave the findings of the doctor out of the page.")
+def show(session: Session, table: str, page: str | None, where: str | None, at: str | None, no_doctor: bool) -> None:
+    """Show a table on one screen: columns, partitions, size, last commits, health.
+
+    With --html it writes a page that also shows snapshots, files and what a scan reads of them. --where, --at and
+    --no-doctor are for this page.
+    """
+    if page is None and (where is not None or at is not None or no_doctor):
+        raise click.UsageError("--where, --at and --no-doctor are for a page: give --html FILE too")
     opened = session.table(table)
+    if page is not None:
+        _page(session, opened, page, where, at, no_doctor)
+        return
     sizes = sizes_of(opened)
     health = health_of(opened, sizes)
     if session.as_json:
@@ -137,6 +151,14 @@ def show(session: Session, table: str) -> None:
     output.heading("Health")
     for finding in health or ["nothing to note"]:
         output.lines(f"  {finding}")
+
+
+def _page(session: Session, table: fz.Table, file: str, where: str | None, at: str | None, no_doctor: bool) -> None:
+    written = table.report(file, where, session.at(table, at), doctor=not no_doctor)
+    if session.as_json:
+        output.document({"page": written})
+    else:
+        output.lines(written)
 
 
 def _named(table: fz.Table, sizes: dict[str, int | None]) -> dict[str, Any]:
