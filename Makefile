@@ -17,6 +17,8 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests run each line of Spark a few times: the second compiler doesn't pay off. The first alone has a code cache of 48 MB by default,
 # which Spark fills after some minutes; it then drops and compiles methods over and over.
 JVM_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m
+# `.ci/run` names a profile of Cargo.toml for the extension and for Rust's tests.
+BUILD := $(if $(FRAZIL_PROFILE),--profile $(FRAZIL_PROFILE) --config 'profile.$(FRAZIL_PROFILE).package.frazil.opt-level=1',--release)
 RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
 EXTENSION := $(wildcard python/frazil/_core*.so)
@@ -46,7 +48,7 @@ $(VENV)/.tools: requirements/dev.txt
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml $(if $(EXTENSION),,rebuild)
 	@echo "== Building the extension (release; about 7 minutes on 2 cores the first time)"
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop $(BUILD) --locked
 	@touch $@
 
 .PHONY: rebuild
@@ -97,7 +99,7 @@ test-python test-interop test-docs: export SPARK_SUBMIT_OPTS := $(JVM_OF_TESTS)
 test-rust: ## the Rust core's tests
 	@tools/need.sh "make test-rust" rust
 	@echo "== Rust tests (the first run compiles for about 5 minutes)"
-	@cargo test --locked
+	@cargo test --locked $(if $(FRAZIL_PROFILE),--profile $(FRAZIL_PROFILE))
 
 .PHONY: test-python
 test-python: ## the Python face's tests and the house rules
@@ -178,8 +180,7 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@echo "== clippy"
-	@cargo clippy --locked --all-targets -- -D warnings
-	@cargo clippy --locked --lib --features python -- -D warnings
+	@cargo clippy --locked --all-targets --features python -- -D warnings
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
 	@echo "== licences and advisories of crates"
