@@ -288,7 +288,8 @@ class Scan:
         """
         from frazil import interop
 
-        return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
+        failed = observing.failure_of_stream(self)
+        return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)), failed)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch: `for batch in scan`. See `to_arrow_batch_reader`."""
@@ -511,7 +512,7 @@ class Split:
         from frazil import interop
 
         ordered, threads = arguments.flag("ordered", ordered), arguments.count("threads", threads)
-        return interop.reader_of(self._core.read(None, ordered, threads))
+        return interop.reader_of(self._core.read(None, ordered, threads), observing.failure_of_stream(self))
 
     def to_arrow(self) -> pa.Table:
         """The split's rows as a pyarrow table in memory."""

@@ -66,6 +66,17 @@ def test_commits_of_rows(tmp_path: Path, records: Records, table_format: str) ->
     assert facts == {**known(table, table_format), "event": "commit", "verb": "set_properties", "snapshots": 0}
 
 
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_commits_of_others_do_not_count(tmp_path: Path, records: Records, table_format: str) -> None:
+    table = made(tmp_path, table_format)
+    other = fz.open_table(table.location)
+    other.append(rows(1, 2, 3)).append(rows(4))
+    records()
+    table.append(rows(5))
+    (facts,) = records()
+    assert (facts["snapshots"], facts["rows_added"], facts["snapshot_id"]) == (1, 1, table.snapshot.id)
+
+
 def test_figures_of_commits(tmp_path: Path, records: Records) -> None:
     table = made(tmp_path, "iceberg")
     table.append(rows(1, 2, 3))
@@ -336,6 +347,23 @@ def test_a_failure_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture
     with pytest.raises((TypeError, fz.InvalidInputError)):
         scan.to_arrow(1, 2, 3)  # type: ignore[call-arg]
     assert caplog.records == []
+
+
+def test_the_failure_of_a_stream_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = made(tmp_path, "iceberg").append(rows(1))
+    for task in table.scan().plan_files():
+        Path(task.data_file.path).unlink()
+    for level in (logging.WARNING, logging.DEBUG):
+        caplog.set_level(level, "frazil")
+        reader = table.scan().to_arrow_batch_reader()
+        caplog.clear()
+        for _ in range(2):
+            with pytest.raises(fz.NotFoundError):
+                reader.read_next_batch()
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        facts = record.frazil  # type: ignore[attr-defined]
+        assert (facts["verb"], facts["outcome"]) == ("to_arrow_batch_reader", "failed")
 
 
 def test_errors_of_users_pass(tmp_path: Path, records: Records) -> None:

@@ -64,11 +64,13 @@ def test_spans(tmp_path: Path, spans: Callable[[], list[Any]], table_format: str
     }
     assert dict(span.attributes).items() >= expected.items()
     assert span.status.is_ok or span.status.is_unset
-    table.scan().plan()
+    assert span.kind.name == "CLIENT"
+    splits = table.scan().plan()
     table.scan().to_arrow()
     table.maintain.compact()
     plan, read, compact = spans()
-    assert (plan.name, plan.attributes["frazil.files"]) == ("frazil.plan", 1)
+    assert (plan.name, plan.attributes["frazil.rows"], plan.attributes["frazil.splits"]) == ("frazil.plan", 2, 1)
+    assert plan.attributes["frazil.bytes"] == splits[0].size_bytes
     assert (read.name, read.attributes["db.response.returned_rows"]) == ("frazil.read", 2)
     assert compact.name == "frazil.compact"
 

@@ -60,9 +60,14 @@ def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
     return pa.RecordBatchReader.from_stream(batches).read_all()
 
 
-def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
-    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged."""
-    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
+def reader_of(stream: _core.BatchStream, failed: Callable[[Exception], None] | None = None) -> pa.RecordBatchReader:
+    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged.
+
+    Args:
+        stream: The batches.
+        failed: Called with the first error, if any.
+    """
+    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream, failed))
 
 
 class _Pulled:
@@ -72,8 +77,9 @@ class _Pulled:
     end, even if other threads are in `__next__`. Their frames keep it alive.
     """
 
-    def __init__(self, stream: _core.BatchStream) -> None:
+    def __init__(self, stream: _core.BatchStream, failed: Callable[[Exception], None] | None) -> None:
         self._stream = stream
+        self._failed = failed
         self._lock = threading.Lock()
 
     def __iter__(self) -> _Pulled:
@@ -81,7 +87,15 @@ class _Pulled:
 
     def __next__(self) -> pa.RecordBatch:
         with self._lock:
-            return pa.record_batch(next(self._stream))
+            try:
+                return pa.record_batch(next(self._stream))
+            except StopIteration:
+                raise
+            except Exception as error:
+                if self._failed is not None:
+                    self._failed(error)
+                    self._failed = None
+                raise
 
 
 def counted(

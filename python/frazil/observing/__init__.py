@@ -5,7 +5,18 @@ somebody listens.
 """
 
 from frazil.observing.listeners import Registration, on_report
-from frazil.observing.seam import call, failed, is_watched, observed, stream
+from frazil.observing.seam import call, failed, failure_of_stream, is_watched, observed, stream
 from frazil.observing.verbs import Verb, verb_of
 
-__all__ = ["Registration", "Verb", "call", "failed", "is_watched", "observed", "on_report", "stream", "verb_of"]
+__all__ = [
+    "Registration",
+    "Verb",
+    "call",
+    "failed",
+    "failure_of_stream",
+    "is_watched",
+    "observed",
+    "on_report",
+    "stream",
+    "verb_of",
+]

@@ -148,8 +148,10 @@ class Call:
         elif self._verb.kind in (verbs.COMMIT, verbs.MAINTENANCE):
             self._changed(result)
         else:
-            make = figures.of_read(result) if self._verb.kind == verbs.READ else figures.of_plan(name, result)
-            self.end(make)
+            # Spans are left on in production, so they do without the files of splits.
+            in_detail = bool(listeners.registered) or logs.is_enabled(self._verb.level)
+            is_read = self._verb.kind == verbs.READ
+            self.end(figures.of_read(result) if is_read else figures.of_plan(name, result, in_detail))
         return result
 
     def _changed(self, result: Any) -> None:

@@ -15,7 +15,7 @@ from frazil import _core
 from frazil.observing import listeners, logs, telling
 from frazil.observing.verbs import READ, Verb, is_of_frazil
 
-__all__ = ["call", "failed", "is_watched", "observed", "stream"]
+__all__ = ["call", "failed", "failure_of_stream", "is_watched", "observed", "stream"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -104,7 +104,7 @@ def observed(kind: str, named: Callable[..., str]) -> Callable[[_Function], _Fun
     return decorated
 
 
-_STREAM = Verb(READ, "__arrow_c_stream__")
+_STREAM, _READER = Verb(READ, "__arrow_c_stream__"), Verb(READ, "to_arrow_batch_reader")
 
 
 def stream(owner: object, found: _core.BatchStream) -> Any:
@@ -114,3 +114,18 @@ def stream(owner: object, found: _core.BatchStream) -> Any:
     from frazil.observing import calls
 
     return calls.stream(_STREAM, owner, found)
+
+
+def failure_of_stream(owner: object) -> Callable[[Exception], None] | None:
+    """A function that logs the error of a stream. None if the end of the stream is told anyway."""
+    if telling.state.get() != telling.FREE:
+        return None
+    began = perf_counter()
+
+    def tell(error: Exception) -> None:
+        if logs.is_enabled(logs.WARNING):
+            from frazil.observing.calls import log_failure
+
+            log_failure(_READER, owner, error, began)
+
+    return tell

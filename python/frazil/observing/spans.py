@@ -55,8 +55,10 @@ class Measured:
         tracer = _provider("tracer")
         self._span: Any | None = None
         if tracer is not None:
+            from opentelemetry.trace import SpanKind
+
             made = tracer.get_tracer("frazil", _core.__version__)
-            self._span = made.start_span(f"frazil.{event}", attributes=self._attributes)
+            self._span = made.start_span(f"frazil.{event}", kind=SpanKind.CLIENT, attributes=self._attributes)
 
     def current(self) -> AbstractContextManager[Any]:
         """A block in which the span is the current one."""
@@ -71,7 +73,7 @@ class Measured:
         error = facts.get("error")
         if self._span is not None:
             for name, value in facts.items():
-                if name not in ("error", "event", "table"):
+                if name not in ("error", "event", "table") and value is not None:
                     self._span.set_attribute(f"frazil.{name}", value)
             if facts.get("event") == "read" and "rows" in facts:
                 self._span.set_attribute("db.response.returned_rows", facts["rows"])
