@@ -28,10 +28,9 @@ def is_watched(verb: Verb) -> bool:
     """Whether somebody listens to a verb that ends well."""
     if _registered:
         return True
-    if "logging" in _modules:
-        logger = logs.kept or logs.logger()
-        if logger is not None and logger.isEnabledFor(verb.level):
-            return True
+    logger = logs.kept or logs.logger()
+    if logger is not None and logger.isEnabledFor(verb.level):
+        return True
     if "opentelemetry" in _modules:
         from frazil.observing import spans
 
