@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         year,
     )
     from frazil.inspect import Inspect
+    from frazil.observing import on_report
     from frazil.refs import Ref, Refs
     from frazil.results import LastCommit
     from frazil.scan import Scan, Split
@@ -127,6 +128,7 @@ __all__ = [
     "hour",
     "load_table",
     "month",
+    "on_report",
     "open_table",
     "truncate",
     "write_table",
@@ -161,6 +163,7 @@ _HOMES = {
         *("truncate", "year"),
     ),
     "inspect": ("Inspect",),
+    "observing": ("on_report",),
     "refs": ("Ref", "Refs"),
     "results": ("LastCommit",),
     "scan": ("Scan", "Split"),

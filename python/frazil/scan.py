@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from frazil import _core, arguments, foreign
+from frazil import _core, arguments, foreign, observing
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
 from frazil.capabilities import supports
@@ -87,6 +87,8 @@ class Scan:
         for text in filters[1:]:
             core = core.filter(text)
         self._core = core if rows is None else core.limit(rows)
+        # The table's name in its catalog, for log records. It does not travel to other processes.
+        self._name: str | None = None
 
     def _with(self, **changes: Any) -> Scan:
         state = {
@@ -98,7 +100,12 @@ class Scan:
             "options": self._options,
             "rows": self._rows,
         }
-        return Scan(self._table, **{**state, **changes})
+        return Scan(self._table, **{**state, **changes})._named(self._name)
+
+    def _named(self, name: str | None) -> Scan:
+        """The scan itself, which now knows the name of its table."""
+        self._name = name
+        return self
 
     def where(self, filter: Filter) -> Scan:
         """Adds a filter: only rows that it keeps as well are read."""
@@ -281,7 +288,8 @@ class Scan:
         """
         from frazil import interop
 
-        return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
+        failed = observing.failure_of_stream(self)
+        return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)), failed)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch: `for batch in scan`. See `to_arrow_batch_reader`."""
@@ -297,7 +305,7 @@ class Scan:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface: for `polars.DataFrame(scan)`, `pyarrow.table(scan)`, duckdb and others."""
-        return self._core.read().__arrow_c_stream__(requested_schema)
+        return observing.stream(self, self._core.read()).__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """The rows as a pandas data frame. `options` are passed to `pyarrow.Table.to_pandas`."""
@@ -504,7 +512,7 @@ class Split:
         from frazil import interop
 
         ordered, threads = arguments.flag("ordered", ordered), arguments.count("threads", threads)
-        return interop.reader_of(self._core.read(None, ordered, threads))
+        return interop.reader_of(self._core.read(None, ordered, threads), observing.failure_of_stream(self))
 
     def to_arrow(self) -> pa.Table:
         """The split's rows as a pyarrow table in memory."""
@@ -518,7 +526,7 @@ class Split:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface."""
-        return self._core.read().__arrow_c_stream__(requested_schema)
+        return observing.stream(self, self._core.read()).__arrow_c_stream__(requested_schema)
 
     def to_json(self) -> str:
         """The split as JSON."""

@@ -344,7 +344,7 @@ class Table(TableHandle, RowChanges):
             since=arguments.version(since, "since"),
             options=_read_options(options, max_plan_bytes),
             rows=None if limit is None else arguments.count("limit", limit),
-        )
+        )._named(self._name)
 
     def head(self, rows: int = 5) -> pa.Table:
         """A few rows as a pyarrow table, as `scan(limit=rows)` reads them."""
@@ -388,7 +388,7 @@ class Table(TableHandle, RowChanges):
             since=arguments.version(since, "since"),
             changes=True,
             options=_read_options(options, max_plan_bytes),
-        )
+        )._named(self._name)
 
     def diff(self, a: At | Table, b: At | Table | None = None, *, rows: bool = False) -> Diff:
         """What differs between two versions: columns, rows, files, partitions. Print the result.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
 from types import FunctionType
 from typing import Any, TypeVar
 
-from frazil import _core, arguments
+from frazil import _core, arguments, observing
 from frazil import names as names_of_others
 from frazil.exceptions import InvalidInputError
 
@@ -177,6 +178,7 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
     rest = None
     if code.co_flags & _TAKES_MORE:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+    verb, is_watched = observing.verb_of(function), observing.is_watched
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -190,11 +192,16 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         for name, value in kwargs.items():
             if name in checks and name != rest:
                 kwargs[name] = checks[name](name, value)
+        began = perf_counter()
         try:
+            if verb is not None and is_watched(verb):
+                return observing.call(verb, function, (*given, *more), kwargs)
             return function(*given, *more, **kwargs)
-        except TypeError:
-            wrong = names_of_others.wrong_call(function, args, kwargs)
+        except Exception as error:
+            wrong = names_of_others.wrong_call(function, args, kwargs) if isinstance(error, TypeError) else None
             if wrong is None:
+                if verb is not None:
+                    observing.failed(verb, args, error, began)
                 raise
         raise wrong
 

@@ -2,6 +2,7 @@
 
 from frazil.interop.arrow import (
     column_of,
+    counted,
     is_table,
     pandas_rows,
     reader_of,
@@ -18,6 +19,7 @@ from frazil.interop.variant_values import variants_of_json, variants_of_python
 __all__ = [
     "BatchReader",
     "column_of",
+    "counted",
     "is_table",
     "lazy_rows",
     "opened",

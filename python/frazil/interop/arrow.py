@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "column_of",
+    "counted",
     "is_table",
     "pandas_rows",
     "reader_of",
@@ -58,9 +60,14 @@ def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
     return pa.RecordBatchReader.from_stream(batches).read_all()
 
 
-def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
-    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged."""
-    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
+def reader_of(stream: _core.BatchStream, failed: Callable[[Exception], None] | None = None) -> pa.RecordBatchReader:
+    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged.
+
+    Args:
+        stream: The batches.
+        failed: Called with the first error, if any.
+    """
+    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream, failed))
 
 
 class _Pulled:
@@ -70,8 +77,9 @@ class _Pulled:
     end, even if other threads are in `__next__`. Their frames keep it alive.
     """
 
-    def __init__(self, stream: _core.BatchStream) -> None:
+    def __init__(self, stream: _core.BatchStream, failed: Callable[[Exception], None] | None) -> None:
         self._stream = stream
+        self._failed = failed
         self._lock = threading.Lock()
 
     def __iter__(self) -> _Pulled:
@@ -79,7 +87,59 @@ class _Pulled:
 
     def __next__(self) -> pa.RecordBatch:
         with self._lock:
-            return pa.record_batch(next(self._stream))
+            try:
+                return pa.record_batch(next(self._stream))
+            except StopIteration:
+                raise
+            except Exception as error:
+                if self._failed is not None:
+                    self._failed(error)
+                    self._failed = None
+                raise
+
+
+def counted(
+    reader: pa.RecordBatchReader, count: Callable[[int], None], end: Callable[[BaseException | None], None]
+) -> pa.RecordBatchReader:
+    """A reader that tells how many rows each batch of another has, and how it ended.
+
+    Args:
+        reader: The other reader.
+        count: Called with the number of rows of each batch.
+        end: Called once: after the last batch with None, or with the error.
+    """
+    return pa.RecordBatchReader.from_batches(reader.schema, _Counted(reader, count, end))
+
+
+class _Counted:
+    """The batches of a reader, counted."""
+
+    def __init__(
+        self,
+        reader: pa.RecordBatchReader,
+        count: Callable[[int], None],
+        end: Callable[[BaseException | None], None],
+    ) -> None:
+        self._reader = reader
+        self._count = count
+        self._end = end
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        with self._lock:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                self._end(None)
+                raise
+            except BaseException as error:
+                self._end(error)
+                raise
+            self._count(batch.num_rows)
+            return batch
 
 
 def pandas_rows(frame: pd.DataFrame) -> pa.Table:

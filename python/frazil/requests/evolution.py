@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from frazil import _core, arguments
+from frazil import _core, arguments, observing
 from frazil._core import Evolution, NewSortField, Retention, SchemaOperation, SpecOperation
 from frazil.arguments import At
 from frazil.requests.handle import TableHandle
@@ -38,6 +38,13 @@ __all__ = [
 _Table = TypeVar("_Table", bound=TableHandle)
 
 
+def _name_of(_: object, change: Evolution, __: object = None) -> str:
+    """The name of a change, as a verb: `update_schema`."""
+    name = type(change).__name__
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+@observing.observed("commit", _name_of)
 def commit(table: _Table, change: Evolution, planned_on: _core.Table | None = None) -> _Table:
     """Commits a change; returns the table, now at its new version.
 

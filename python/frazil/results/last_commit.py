@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from frazil import _core
 
-__all__ = ["LastCommit", "commit_with", "last_commit"]
+__all__ = ["LastCommit", "commit_with", "last_commit", "summed"]
 
 
 class LastCommit(NamedTuple):
@@ -71,7 +71,7 @@ def last_commit(core: _core.Table, before: _core.Table | None) -> LastCommit:
         if not made:
             return LastCommit()
         found = _found(core, made)
-    return _summed(core, found)
+    return summed(core, found)
 
 
 def commit_with(core: _core.Table, name: str, value: str) -> LastCommit:
@@ -82,10 +82,11 @@ def commit_with(core: _core.Table, name: str, value: str) -> LastCommit:
         name: The name of the property.
         value: Its value.
     """
-    return _summed(core, [snapshot for snapshot in core.snapshots() if snapshot.summary.get(name) == value])
+    return summed(core, [snapshot for snapshot in core.snapshots() if snapshot.summary.get(name) == value])
 
 
-def _summed(core: _core.Table, found: Sequence[_core.SnapshotInfo]) -> LastCommit:
+def summed(core: _core.Table, found: Sequence[_core.SnapshotInfo]) -> LastCommit:
+    """What several snapshots of a table did together."""
     if not found:
         return LastCommit()
     hidden = core.properties.get("deletion-vectors.enabled", "").lower() == "true"

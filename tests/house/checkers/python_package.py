@@ -14,10 +14,11 @@ from rules import RULES, Offence, rule
 PARTS = [
     ["exceptions", "names"],
     ["expr"],
-    ["capabilities", "foreign", "interop"],
+    ["capabilities", "foreign", "interop", "results"],
+    ["observing"],
     ["arguments", "transforms", "variant"],
     ["display"],
-    ["inspect", "report", "requests", "results", "schema"],
+    ["inspect", "report", "requests", "schema"],
     ["doctor", "engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
     ["differences", "maintain", "scan", "transaction"],
     ["table"],
