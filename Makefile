@@ -132,6 +132,8 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py \
 	  tests/python/test_real_catalogs.py tests/python/test_real_stores.py tests/python/test_rest_server_java.py \
 	  tests/python/test_rest_faults.py tests/python/test_spark_rest.py tests/python/test_cloud_logins.py
+	@echo "== What tests/night.py leaves out of make test"
+	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/python
 	@echo "== Java's catalogs of Hive and Glue"
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 tests/interop/test_metastores.py
 
