@@ -17,8 +17,8 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests run each line of Spark a few times: the second compiler doesn't pay off. The first alone has a code cache of 48 MB by default,
 # which Spark fills after some minutes; it then drops and compiles methods over and over.
 JVM_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m
-# `.ci/run` names a profile of Cargo.toml for the extension and for Rust's tests.
-BUILD := $(if $(FRAZIL_PROFILE),--profile $(FRAZIL_PROFILE) --config 'profile.$(FRAZIL_PROFILE).package.frazil.opt-level=1',--release)
+# The extension's profile; `.ci/run` names another one of Cargo.toml.
+FRAZIL_PROFILE ?= release
 RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
 EXTENSION := $(wildcard python/frazil/_core*.so)
@@ -48,7 +48,7 @@ $(VENV)/.tools: requirements/dev.txt
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml $(if $(EXTENSION),,rebuild)
 	@echo "== Building the extension (release; about 7 minutes on 2 cores the first time)"
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop $(BUILD) --locked
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(FRAZIL_PROFILE) --locked
 	@touch $@
 
 .PHONY: rebuild
@@ -99,7 +99,7 @@ test-python test-interop test-docs: export SPARK_SUBMIT_OPTS := $(JVM_OF_TESTS)
 test-rust: ## the Rust core's tests
 	@tools/need.sh "make test-rust" rust
 	@echo "== Rust tests (the first run compiles for about 5 minutes)"
-	@cargo test --locked $(if $(FRAZIL_PROFILE),--profile $(FRAZIL_PROFILE))
+	@cargo test --locked
 
 .PHONY: test-python
 test-python: ## the Python face's tests and the house rules

@@ -1,4 +1,4 @@
-//! Names of metadata files, and the files of a version.
+//! Reads names of metadata files, and finds the files of a version.
 //!
 //! Source: names as in Java's Hadoop tables; Iceberg specification, "File System Tables" and "Metastore Tables".
 
