@@ -335,6 +335,7 @@ impl PyTable {
     }
 
     /// The part of a merge that concerns rows which were matched, without committing.
+    #[allow(clippy::too_many_arguments)]
     fn write_matched_part(
         &self,
         py: Python<'_>,
