@@ -179,8 +179,8 @@ _SHOWN_MODULES = ("doctor", "spark", "transforms", "variant")
 _MODULES = {
     *(module for module in _HOMES if module != "catalog"),
     *_SHOWN_MODULES,
-    *("arguments", "capabilities", "cli", "display", "engines", "foreign", "interop", "maintain", "names", "requests"),
-    "row_changes",
+    *("arguments", "capabilities", "cli", "display", "engines", "foreign", "interop", "maintain", "names", "report"),
+    *("requests", "row_changes"),
 }
 """The modules that are attributes of the package. `frazil.catalog` is a function."""
 

@@ -6,6 +6,7 @@ others on purpose, the old ones still have to be read: keep them, and add new on
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 import pickletools
@@ -233,9 +234,10 @@ def test_results_are_loaded(place: Place) -> None:
 
 
 def state_of(found: object) -> Any:
-    """The classes and members of an object, down to what pickles by itself."""
+    """The classes and members of an object, down to what pickles by itself. Members that came later have defaults."""
     if type(found).__module__.startswith("frazil.spark"):
-        return type(found), {name: state_of(member) for name, member in vars(found).items()}
+        names = [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else vars(found)
+        return type(found), {name: state_of(getattr(found, name)) for name in names}
     return pickle.dumps(found, cases.PROTOCOL)
 
 
