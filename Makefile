@@ -134,6 +134,8 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	  tests/python/test_rest_faults.py tests/python/test_spark_rest.py tests/python/test_cloud_logins.py
 	@echo "== What tests/night.py leaves out of make test"
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/python
+	@$(BIN)/python tests/interop/runtime_jar.py
+	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/interop
 	@echo "== Java's catalogs of Hive and Glue"
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 tests/interop/test_metastores.py
 
