@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         year,
     )
     from frazil.inspect import Inspect
-    from frazil.observing import on_report
+    from frazil.observing import on_report, progress
     from frazil.refs import Ref, Refs
     from frazil.results import LastCommit
     from frazil.scan import Scan, Split
@@ -130,6 +130,7 @@ __all__ = [
     "month",
     "on_report",
     "open_table",
+    "progress",
     "truncate",
     "write_table",
     "year",
@@ -163,7 +164,7 @@ _HOMES = {
         *("truncate", "year"),
     ),
     "inspect": ("Inspect",),
-    "observing": ("on_report",),
+    "observing": ("on_report", "progress"),
     "refs": ("Ref", "Refs"),
     "results": ("LastCommit",),
     "scan": ("Scan", "Split"),

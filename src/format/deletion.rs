@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::store::location::{is_absolute, normalised, scheme};
 use crate::store::{Store, in_parallel};
 
@@ -144,6 +144,7 @@ impl Deletion {
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();
         let failed = Mutex::new(std::mem::take(&mut self.failed));
+        let _phase = begin_phase(Phase::Deleting, paths.len());
         in_parallel(store, paths.len(), |i| {
             check_cancelled()?;
             let failure = match own.contain(paths[i]) {
@@ -156,6 +157,7 @@ impl Deletion {
             if let Some(failure) = failure {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
             }
+            count_done(Unit::Files, 1);
             Ok(())
         })?;
         self.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ use pyo3::types::PyCapsule;
 use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
 use super::lock::lock;
-use super::signals::Watch;
+use super::watch::Watch;
 use crate::data::arrow::type_names::type_name;
 use crate::error::{Error, Result};
 use crate::parallel::in_steps;
@@ -227,7 +227,7 @@ impl PyBatchStream {
         let batches = run(py, || lock(&self.batches).take().ok_or_else(read))?;
         stream_capsule(
             py,
-            Box::new(Outgoing { schema: self.schema.clone(), batches: Some(batches), watch: Watch::new() }),
+            Box::new(Outgoing { schema: self.schema.clone(), batches: Some(batches), watch: Watch::of_stream() }),
         )
     }
 }
@@ -293,6 +293,9 @@ impl Input {
     /// `InvalidInputError` if it has neither `__arrow_c_stream__` nor `__arrow_c_array__`.
     pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Input> {
         let watch = Arc::new(Watch::new());
+        if let (Some(progress), Some(rows)) = (watch.progress(), rows_of(obj)) {
+            progress.give_rows(rows);
+        }
         let reader = if obj.hasattr("read_next_batch")? {
             Box::new(Pulled::new(obj, Arc::clone(&watch))?)
         } else {
@@ -314,6 +317,11 @@ impl Input {
         let Input { reader, watch } = self;
         run_watched(py, &watch, || work(reader))
     }
+}
+
+/// The number of rows of an object that knows it, such as a table of pyarrow or a frame of polars.
+fn rows_of(obj: &Bound<'_, PyAny>) -> Option<u64> {
+    ["num_rows", "height"].iter().find_map(|name| obj.getattr_opt(*name).ok().flatten()?.extract().ok())
 }
 
 fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::prelude::*;
 
 use super::errors::to_exception;
-use super::signals::Watch;
+use super::watch::Watch;
 use crate::error::{Error, Result};
 
 /// Runs `work` detached from the interpreter. A signal cancels it.
@@ -23,6 +23,7 @@ pub(super) fn run_watched<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
     let done = py.detach(|| watch.cancellation().scope(|| guarded(work)));
+    watch.end(py);
     let done = done.map_err(|e| to_exception(py, &e));
     watch.raised().map_or(done, Err)
 }

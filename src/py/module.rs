@@ -78,6 +78,7 @@ mod _core {
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::store::set_makers(Box::new(crate::py::foreign::PythonMakers));
         set_library(open_register);
+        crate::py::watch::set_process();
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;
         m.add("DEBUG_BUILD", cfg!(debug_assertions))

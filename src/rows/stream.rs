@@ -6,10 +6,10 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchReader};
 
 use crate::data::arrow::schema::to_arrow;
-use crate::data::read::read_ahead::{Ahead, ReadAhead, ScanReader, TaskSource};
+use crate::data::read::read_ahead::{Ahead, ReadAhead, ScanReader, TaskSource, source_of};
 use crate::error::{Error, Result};
 use crate::format::task::Split;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, begin_phase, check_cancelled};
 
 /// How to read a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +90,7 @@ impl BatchStream {
     /// # Errors
     /// As [`BatchStream::next_batch`].
     pub fn collect_all(mut self) -> Result<Vec<RecordBatch>> {
+        let _phase = begin_phase(Phase::Reading, 0);
         let mut all = Vec::new();
         while let Some(batch) = self.next_batch()? {
             check_cancelled()?;
@@ -118,6 +119,5 @@ pub fn read_split(split: &Split, request: StreamRequest, limit: Option<usize>) -
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
     let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
     let reader = ScanReader { store, context: split.context.clone(), deletes: Arc::default() };
-    let mut tasks = split.tasks.clone().into_iter();
-    BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, limit)
+    BatchStream::new(reader, source_of(split.tasks.clone()), request, limit)
 }

@@ -1,4 +1,4 @@
-"""What Frazil tells about its verbs: log records, reports for functions of the user, spans and metrics.
+"""What Frazil tells about its verbs: log records, reports for functions of the user, spans and metrics, and bars.
 
 `verbs` lists the verbs, and `seam` is the one place through which their calls pass. Nothing else is loaded until
 somebody listens.
@@ -6,6 +6,7 @@ somebody listens.
 
 from frazil.observing.listeners import Registration, on_report
 from frazil.observing.seam import call, failed, failure_of_stream, is_watched, observed, stream
+from frazil.observing.showing import progress
 from frazil.observing.verbs import Verb, verb_of
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "is_watched",
     "observed",
     "on_report",
+    "progress",
     "stream",
     "verb_of",
 ]

@@ -12,16 +12,28 @@ use std::thread::JoinHandle;
 use arrow::record_batch::RecordBatch;
 
 use super::rows::Batches;
-use super::task::read_task;
+use super::task::{CountedBytes, bytes_of as bytes_of_task, read_task};
 use crate::data::deletes::cache::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
-use crate::parallel::{Cancellation, POLL_INTERVAL, check_cancelled};
+use crate::parallel::{Cancellation, POLL_INTERVAL, Phase, check_cancelled, expect_total};
 use crate::store::Store;
 
 /// Gives the next task; `None` at the end.
 pub type TaskSource = Box<dyn FnMut() -> Result<Option<ScanTask>> + Send>;
+
+/// Gives these tasks.
+pub(crate) fn source_of(tasks: Vec<ScanTask>) -> TaskSource {
+    let (mut tasks, mut is_told) = (tasks.into_iter(), false);
+    Box::new(move || {
+        if !std::mem::replace(&mut is_told, true) {
+            let bytes = tasks.as_slice().iter().map(bytes_of_task);
+            expect_total(Phase::Reading, || bytes.fold(0, u64::saturating_add));
+        }
+        Ok(tasks.next())
+    })
+}
 
 /// Bytes that one thread reads as one piece. A larger file is cut at its split offsets, if it has any.
 const PIECE_BYTES: i64 = 32 << 20;
@@ -106,6 +118,7 @@ struct TaskPiece {
     ended: bool,
     ready: VecDeque<Result<RecordBatch>>,
     ready_bytes: usize,
+    counted: CountedBytes,
 }
 
 /// The rest of a piece.
@@ -255,16 +268,18 @@ impl AheadState {
 
     fn add(&mut self, task: ScanTask) {
         for task in cut(task) {
-            let rest = Some(Rest::Unopened(Box::new(task)));
-            let ready = VecDeque::new();
-            self.pieces.push_back(TaskPiece { number: self.next_number, rest, ended: false, ready, ready_bytes: 0 });
+            let counted = CountedBytes::of([&task]);
+            let (rest, ready) = (Some(Rest::Unopened(Box::new(task))), VecDeque::new());
+            let number = self.next_number;
+            self.pieces.push_back(TaskPiece { number, rest, ended: false, ready, ready_bytes: 0, counted });
             self.next_number += 1;
         }
     }
 
     fn add_error(&mut self, error: Error) {
         let ready = VecDeque::from([Err(error)]);
-        self.pieces.push_back(TaskPiece { number: self.next_number, rest: None, ended: true, ready, ready_bytes: 0 });
+        let (number, counted) = (self.next_number, CountedBytes::default());
+        self.pieces.push_back(TaskPiece { number, rest: None, ended: true, ready, ready_bytes: 0, counted });
         self.next_number += 1;
         self.ended = true;
     }
@@ -274,12 +289,16 @@ impl AheadState {
         let Some(piece) = self.pieces.iter_mut().find(|p| p.number == number) else { return };
         match found {
             Ok(Some((batch, rest))) => {
+                piece.counted.add(batch.num_rows());
                 let batch = Ok(batch);
                 piece.ready_bytes += bytes_of(&batch);
                 piece.ready.push_back(batch);
                 piece.rest = Some(Rest::Open(rest));
             }
-            Ok(None) => piece.ended = true,
+            Ok(None) => {
+                piece.counted.end();
+                piece.ended = true;
+            }
             Err(e) => {
                 piece.ready.push_back(Err(e));
                 piece.ended = true;
@@ -306,11 +325,11 @@ impl AheadShared {
 
     /// Starts one more thread.
     fn hire(self: &Arc<Self>, state: &mut AheadState) -> Result<()> {
-        let shared = self.clone();
+        let (shared, stream) = (self.clone(), self.clone());
+        // The thread outlives the call that starts it. A cancelled call closes the stream, which ends the thread.
+        let cancellation = Cancellation::new(move || if stream.is_closed() { Err(closed()) } else { Ok(()) });
+        let cancellation = cancellation.counting_for_call();
         let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
-            // The thread outlives the call that starts it. A cancelled call closes the stream, which ends the thread.
-            let stream = shared.clone();
-            let cancellation = Cancellation::new(move || if stream.is_closed() { Err(closed()) } else { Ok(()) });
             cancellation.scope(|| shared.run());
         });
         match started {

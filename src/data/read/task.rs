@@ -1,7 +1,8 @@
 //! Reads the rows of any kind of task.
 //!
 //! [`read_task`] is the entry to reading. A task reads one file ([`super::live`]), merges the files of a bucket
-//! ([`crate::data::merge`]), or gives the changes of a commit ([`crate::data::changes`]).
+//! ([`crate::data::merge`]), or gives the changes of a commit ([`crate::data::changes`]). [`CountedBytes`] tells how
+//! much is read.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::data::merge::kind_rows::read_kinds;
 use crate::data::merge::read::{MergeInput, read_section};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{ReadContext, ScanTask};
+use crate::parallel::{Unit, count_done};
 use crate::store::Store;
 
 /// The rows of a task that satisfy its residual and that its deletes leave. The batches have the columns of the
@@ -58,6 +60,58 @@ fn batches_of(
         };
     }
     live_rows(store, context, task, cache)
+}
+
+/// The bytes of tasks that are read together.
+#[derive(Debug, Default)]
+pub(crate) struct CountedBytes {
+    left: u64,
+    per_row: u64,
+}
+
+impl CountedBytes {
+    /// None of them is read yet.
+    pub(crate) fn of<'t>(tasks: impl IntoIterator<Item = &'t ScanTask>) -> CountedBytes {
+        let (mut left, mut size, mut rows) = (0u64, 0u64, 0u64);
+        for task in tasks {
+            left = left.saturating_add(bytes_of(task));
+            each_file(task, &mut |file| {
+                size = size.saturating_add(positive(file.data_file.size_bytes));
+                rows = rows.saturating_add(positive(file.data_file.record_count));
+            });
+        }
+        CountedBytes { left, per_row: size.checked_div(rows).unwrap_or(0) }
+    }
+
+    /// This number of rows was read.
+    pub(crate) fn add(&mut self, rows: usize) {
+        let bytes = self.per_row.saturating_mul(rows as u64).min(self.left);
+        self.left -= bytes;
+        count_done(Unit::Bytes, bytes);
+    }
+
+    /// All was read: the rows that a filter dropped, too.
+    pub(crate) fn end(&mut self) {
+        count_done(Unit::Bytes, std::mem::take(&mut self.left));
+    }
+}
+
+/// The bytes of a task's part of its file, or of the files that are read together.
+pub(crate) fn bytes_of(task: &ScanTask) -> u64 {
+    let mut bytes = 0u64;
+    each_file(task, &mut |file| bytes = bytes.saturating_add(positive(file.length)));
+    bytes
+}
+
+fn each_file(task: &ScanTask, see: &mut impl FnMut(&ScanTask)) {
+    match &task.merge {
+        Some(section) => section.runs.iter().flatten().for_each(see),
+        None => see(task),
+    }
+}
+
+fn positive(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
 }
 
 #[cfg(test)]

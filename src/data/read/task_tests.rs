@@ -17,8 +17,8 @@ use crate::data::testing::{
 };
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};
-use crate::format::task::{FileFormat, Partition, PartitionValue};
-use crate::parallel::Cancellation;
+use crate::format::task::{DataFile, FileFormat, MergeSection, Partition, PartitionValue};
+use crate::parallel::{Cancellation, Phase, Progress, begin_phase};
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {
@@ -420,4 +420,42 @@ fn a_read_that_keeps_no_row_can_be_cancelled() {
         let stopped = Cancellation::after(checks).scope(|| read(&context, &odd()).map(drop));
         assert!(stopped.unwrap_err().to_string().contains("stopped"));
     }
+}
+
+fn sized_task(size_bytes: i64, record_count: i64, length: i64) -> ScanTask {
+    let whole = task("/no/such/file", BoundPredicate::True);
+    let data_file = Arc::new(DataFile { size_bytes, record_count, ..whole.data_file.as_ref().clone() });
+    ScanTask { data_file, length, ..whole }
+}
+
+#[test]
+fn bytes_follow_rows_and_end_at_the_length() {
+    let progress = Arc::new(Progress::new());
+    Cancellation::none().reporting(progress.clone()).scope(|| {
+        let _phase = begin_phase(Phase::Reading, 400);
+        let done = || progress.seen().map(|seen| seen.done);
+        // A half of a file of 400 bytes and 100 rows.
+        let mut counted = CountedBytes::of([&sized_task(400, 100, 200)]);
+        counted.add(10);
+        assert_eq!(done(), Some(40));
+        counted.add(90);
+        assert_eq!(done(), Some(200));
+        counted.end();
+        assert_eq!(done(), Some(200));
+        // Two files of a section, of 150 and 50 bytes and 20 rows. A filter drops all but one row.
+        let runs = vec![vec![sized_task(150, 15, 150)], vec![sized_task(50, 5, 50)]];
+        let merge = Some(Arc::new(MergeSection { runs, before: None }));
+        let section = ScanTask { merge, ..sized_task(150, 15, 150) };
+        assert_eq!(bytes_of(&section), 200);
+        let mut counted = CountedBytes::of([&section]);
+        counted.add(1);
+        assert_eq!(done(), Some(210));
+        counted.end();
+        assert_eq!(done(), Some(400));
+        // Metadata may be wrong.
+        let mut counted = CountedBytes::of([&sized_task(-1, 0, -1)]);
+        counted.add(1);
+        counted.end();
+        assert_eq!(done(), Some(400));
+    });
 }

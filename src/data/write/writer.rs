@@ -37,6 +37,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::parallel;
+use crate::parallel::{Unit, count_done};
 use crate::store::Store;
 use crate::types::select::prune_to as prune;
 use crate::types::{FieldId, Schema, Transform};
@@ -81,6 +82,7 @@ impl PartitionWork {
                 let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
                 start += some.num_rows();
                 self.open.file.write(&some)?;
+                count_done(Unit::Rows, some.num_rows() as u64);
             }
             if start < rows.num_rows() {
                 rest.push(rows.slice(start, rows.num_rows() - start));
@@ -441,6 +443,7 @@ impl DataWriter {
             }
             let Some(open) = self.open.get_mut(&part.number) else { continue };
             open.file.write(&rows)?;
+            count_done(Unit::Rows, rows.num_rows() as u64);
             open.round = self.round;
             let held = open.file.buffered_bytes();
             self.buffered_bytes = self.buffered_bytes - open.buffered_bytes + held;

@@ -30,7 +30,7 @@ use crate::iceberg::manifest::whole::{ListedSize, decode_list_of};
 use crate::iceberg::plan::input::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::store::{Store, in_parallel};
 
 /// The most folders whose real names are cached.
@@ -114,9 +114,11 @@ pub fn manifests_of(
     missing: Missing,
 ) -> Result<Vec<ManifestPath>> {
     let seen = Mutex::new(HashSet::new());
+    let _phase = begin_phase(Phase::ReadingSnapshots, snapshots.len());
     let found = in_parallel(keys.store, snapshots.len(), |i| {
         check_cancelled()?;
         let mut manifests = missing.or_skip(listed(keys.store, &snapshots[i])).with("snapshot", snapshots[i].id)?;
+        count_done(Unit::Snapshots, 1);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         manifests.retain(|m| {
             let key = keys.of(&m.path);
@@ -153,6 +155,7 @@ pub fn each_live_file(
     mut see: impl FnMut(&str, FileContent),
 ) -> Result<()> {
     let bytes = store.get(path)?;
+    count_done(Unit::Manifests, 1);
     let manifest = Manifest::parse_listed(&bytes, size, None).with("path", path)?;
     for block in 0..manifest.block_count() {
         let columns =
@@ -206,6 +209,8 @@ fn files_only_in(
     kept: &[ManifestPath],
 ) -> Result<Vec<(String, FileContent)>> {
     let candidates: Vec<&ManifestPath> = manifests.iter().filter(|m| m.may_be_live).collect();
+    let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
+    let _phase = begin_phase(Phase::ReadingMetadata, 2 * candidates.len() + kept.len());
     let of_each = in_parallel(keys.store, candidates.len(), |i| {
         check_cancelled()?;
         let mut found = Vec::new();
@@ -217,7 +222,6 @@ fn files_only_in(
     if marked.keys.is_empty() {
         return Ok(Vec::new());
     }
-    let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
     in_parallel(keys.store, kept.len(), |i| {
         check_cancelled()?;
         each_live_file(keys.store, &kept[i].path, kept[i].size, |path, _| {

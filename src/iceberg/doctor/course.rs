@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::format::diagnosis::finding::{DoctorOptions, Findings};
 use crate::format::request::ScanRequest;
 use crate::format::task::ReadContext;
+use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::state::IcebergTable;
-use crate::parallel::in_stages;
+use crate::parallel::{Phase, Unit, begin_phase, count_done, in_stages};
 use crate::store::location::normalise;
 use crate::types::{FieldId, Schema, Type};
 
@@ -40,8 +41,7 @@ impl<'a> Examination<'a> {
         let inner = &table.inner;
         let (store, location, metadata) = (&inner.store, &inner.location, inner.metadata.as_ref());
         let lists = Lists::read(store.as_ref(), location, metadata, findings)?;
-        let count = |n: Option<i64>| n.unwrap_or(0).max(0).unsigned_abs();
-        let files = lists.manifests.iter().map(|m| count(m.added_files_count) + count(m.existing_files_count)).sum();
+        let files = lists.manifests.iter().map(listed_files).sum();
         let most = if options.deep { u64::MAX } else { options.footers };
         let metric_columns = metric_columns(table);
         let mut metric_fields: Vec<FieldId> = metric_columns.iter().map(|c| c.id).collect();
@@ -77,8 +77,13 @@ impl<'a> Examination<'a> {
     pub(super) fn run(self) -> Result<()> {
         let count = self.lists.manifests.len();
         let threads = self.store.at_once().max(1);
+        let listed: u64 = self.lists.manifests.iter().map(listed_files).sum();
+        let phase = begin_phase(Phase::CheckingFiles, usize::try_from(listed).unwrap_or(usize::MAX));
         let pieces = |place: usize| -> Result<Vec<Vec<FileToCheck>>> {
             let mut files = manifests::check(&self, place)?;
+            // The others are checked by another manifest.
+            let listed = self.lists.manifests.get(place).map_or(0, listed_files);
+            count_done(Unit::Files, listed.saturating_sub(files.len() as u64));
             let mut pieces = Vec::with_capacity(files.len().div_ceil(FILES));
             while !files.is_empty() {
                 let rest = files.split_off(files.len().min(FILES));
@@ -87,9 +92,14 @@ impl<'a> Examination<'a> {
             Ok(pieces)
         };
         let check = |scratch: &mut Scratch, _: usize, files: Vec<FileToCheck>| {
-            files.iter().try_for_each(|file| file_checks::check(&self, scratch, file))
+            files.iter().try_for_each(|file| {
+                file_checks::check(&self, scratch, file)?;
+                count_done(Unit::Files, 1);
+                Ok(())
+            })
         };
         in_stages(threads, count, pieces, Scratch::default, check)?;
+        drop(phase);
         self.seen().kept.data.sort_unstable_by_key(|d: &LiveData| (d.key, d.manifest));
         let (examined, elsewhere) = (&self, std::mem::take(&mut self.seen().kept.elsewhere));
         if let (number, Some(first)) = elsewhere {
@@ -104,6 +114,12 @@ impl<'a> Examination<'a> {
         }
         Ok(())
     }
+}
+
+/// The live files of a manifest, as the manifest list counts them.
+fn listed_files(manifest: &ManifestFile) -> u64 {
+    let count = |n: Option<i64>| n.unwrap_or(0).max(0).unsigned_abs();
+    count(manifest.added_files_count).saturating_add(count(manifest.existing_files_count))
 }
 
 /// The number of data files for each one whose footer is read; 0 for none. A file in many manifests counts for each.

@@ -10,7 +10,7 @@ use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::{check_cancelled, in_parallel_on};
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, in_parallel_on};
 use crate::store::{Location, Store};
 
 /// A snapshot whose list was read.
@@ -43,9 +43,11 @@ impl Lists {
         findings: &Findings,
     ) -> Result<Lists> {
         let snapshots = &metadata.snapshots;
+        let _phase = begin_phase(Phase::ReadingSnapshots, snapshots.len());
         let read = in_parallel_on(store.at_once(), snapshots.len(), |i| {
             check_cancelled()?;
             let snapshot = &snapshots[i];
+            count_done(Unit::Snapshots, 1);
             findings.looked(Looked::Snapshot);
             match load_manifests(store, location, snapshot) {
                 Ok(manifests) => Ok(Some(manifests)),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compact_plan::{CompactionGroup, Sizes};
 use crate::data::read::read_ahead::ScanReader;
+use crate::data::read::task::CountedBytes;
 use crate::data::write::context::{RowOrder, WriteContext};
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
@@ -24,7 +25,7 @@ use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::rewrite;
 use crate::iceberg::write::contexts::schema_with_lineage;
-use crate::parallel::{check_cancelled, in_parallel, threads};
+use crate::parallel::{Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
 use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
@@ -48,6 +49,8 @@ impl IcebergTable {
             return Ok((newest, done));
         }
         let job = Job { rows: CompactionRows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
+        let _phase = begin_phase(Phase::Compacting, 0);
+        expect_total(Phase::Compacting, || groups.iter().map(CompactionGroup::bytes).fold(0, u64::saturating_add));
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         let (mut table, mut first) = (job.table.clone(), None);
         for chunk in groups.chunks(per_commit.max(1)) {
@@ -228,10 +231,14 @@ impl CompactionRows {
         let mut writer = DataWriter::new(table.inner.store.clone(), context)?;
         for task in tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
+            let mut counted = CountedBytes::of([task]);
             for batch in self.reader.read(&whole)? {
                 check_cancelled()?;
-                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
+                let batch = batch?;
+                writer.write(&batch).with("rewritten", &task.data_file.path)?;
+                counted.add(batch.num_rows());
             }
+            counted.end();
         }
         writer.finish()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::data::write::locations::is_job_folder;
 use crate::error::Result;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
@@ -37,6 +37,7 @@ impl Listing<'_> {
         enough: usize,
         see: &(dyn Fn(&str) + Sync),
     ) -> Result<Vec<String>> {
+        let _phase = begin_phase(Phase::Listing, 0);
         while !level.is_empty() && level.len() < enough {
             let below = in_parallel(self.store, level.len(), |i| {
                 check_cancelled()?;
@@ -55,7 +56,9 @@ impl Listing<'_> {
         }
         // Engines that write into the folder of a job leave hidden files there when they are killed.
         let of_job = folder.split('/').any(is_job_folder);
-        for file in self.store.list(folder)? {
+        let files = self.store.list(folder)?;
+        count_done(Unit::Files, files.len() as u64);
+        for file in files {
             if file.modified_ms < self.older_than_ms
                 && (of_job || !self.is_hidden(name_of(&file.path)))
                 && !self.store.is_link(&file.path)?

@@ -15,7 +15,7 @@ use crate::format::maintenance_parts::{Listed, PartedListing, PartedMetadata, Re
 use crate::iceberg::commit::reachable::{ManifestPath, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::manifest::whole::ListedSize;
 use crate::iceberg::state::IcebergTable;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, begin_phase, check_cancelled};
 use crate::store::{Store, in_parallel};
 use crate::types::temporal::now_ms;
 
@@ -80,6 +80,7 @@ impl IcebergTable {
         let spelling = Spelling::new(options, &self.orphan_listing(options)?.root);
         let mut spelt = Spelt::new(store);
         let mut found = HashSet::new();
+        let _phase = begin_phase(Phase::ReadingMetadata, manifests.len());
         for path in manifests {
             check_cancelled()?;
             each_live_file(store, path, ListedSize::default(), |path, _| {

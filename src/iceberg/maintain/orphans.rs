@@ -15,7 +15,7 @@ use crate::format::maintenance::{OrphanOptions, Orphans, PrefixMismatch};
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::state::IcebergTable;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, begin_phase, check_cancelled};
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
 use crate::types::temporal::now_ms;
@@ -118,6 +118,7 @@ fn mark_reachable(table: &IcebergTable, keys: &PathKeys<'_>, prefixes: &Prefixes
     let store = table.inner.store.as_ref();
     metadata_paths(table).iter().for_each(|path| prefixes.mark(path));
     let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails)?;
+    let _phase = begin_phase(Phase::ReadingMetadata, manifests.iter().filter(|m| m.may_be_live).count());
     in_parallel(store, manifests.len(), |i| {
         check_cancelled()?;
         prefixes.mark(&manifests[i].path);

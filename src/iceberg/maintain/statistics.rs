@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::codec::puffin::{Blob, FileBuilder};
 use crate::codec::theta::{THETA_SKETCH, ThetaSketch};
 use crate::data::read::read_ahead::ScanReader;
+use crate::data::read::task::CountedBytes;
 use crate::data::write::distinct::DistinctCounter;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
@@ -26,7 +27,9 @@ use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::TableChange;
-use crate::parallel::{Cancellation, check_cancelled, in_parallel, locked_unless_cancelled, threads};
+use crate::parallel::{
+    Cancellation, Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads,
+};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
@@ -109,16 +112,21 @@ fn sketches(table: &IcebergTable, scan: &IcebergScan, schema: &Schema, ids: &[Fi
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
     let store = table.inner.store.clone();
     let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
+    let _phase = begin_phase(Phase::Reading, 0);
     let tasks = Mutex::new(scan.plan_files()?);
     let next = || locked_unless_cancelled(&tasks)?.next_task();
     let of_threads = in_parallel(threads(usize::MAX), |_| {
         let mut united = vec![ThetaSketch::default(); ids.len()];
         while let Some(task) = next()? {
             let mut counter = DistinctCounter::new(&read, ids)?;
+            let mut counted = CountedBytes::of([&task]);
             for batch in reader.read(&task)? {
                 check_cancelled()?;
-                counter.take(&batch?).with("path", &task.data_file.path)?;
+                let batch = batch?;
+                counter.take(&batch).with("path", &task.data_file.path)?;
+                counted.add(batch.num_rows());
             }
+            counted.end();
             united = unite(united, counter.finish());
         }
         Ok(united)

@@ -19,7 +19,7 @@ use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::{check_cancelled, in_parallel};
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, in_parallel};
 use crate::store::{self, Location, Store};
 use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Transform};
 
@@ -95,6 +95,7 @@ impl<'a> MetadataWalk<'a> {
         request: &EntryRequest,
         convert: impl Fn(EntryBatch<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
+        let _phase = begin_phase(Phase::ReadingMetadata, manifests.len());
         let (mut out, mut rest) = (Vec::new(), manifests);
         while !rest.is_empty() {
             let mut bytes = 0i64;
@@ -119,6 +120,7 @@ impl<'a> MetadataWalk<'a> {
         let load = |i: usize| -> Result<Vec<u8>> {
             check_cancelled()?;
             let bytes = self.store.get(&self.location.resolve(&wave[i].path)?);
+            count_done(Unit::Manifests, 1);
             bytes.map_err(|e| self.location.explain(e)).with("manifest", &wave[i].path)
         };
         let loaded = store::in_parallel(self.store, wave.len(), load)?;

@@ -36,6 +36,12 @@ impl KeptEntries {
         self.group_of_any(row).ok_or_else(|| Error::internal("a kept entry has no partition"))
     }
 
+    /// The size of a kept entry's file.
+    pub(crate) fn size_bytes(&self, k: usize) -> u64 {
+        let size = self.rows.get(k).and_then(|row| self.columns.size_bytes.get(*row as usize));
+        size.map_or(0, |bytes| bytes.max(&0).unsigned_abs())
+    }
+
     /// The group of a row. `None` if no row of its partition can match.
     pub fn group_of_any(&self, row: usize) -> Option<&PartitionGroup> {
         let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;

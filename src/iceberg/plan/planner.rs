@@ -27,7 +27,7 @@ use crate::iceberg::plan::input::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::judge::Judge;
 use crate::iceberg::plan::kept_entries::KeptEntries;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch, count_deletes};
-use crate::parallel::{check_cancelled, in_stages};
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, expect_more, expect_total, in_stages};
 use crate::store::FilesAhead;
 use crate::types::FieldId;
 use crate::types::metadata_columns::DELETE_FILE_PATH;
@@ -93,6 +93,7 @@ impl RunningPlan {
         plan.counters.read_ms = read_ms;
         plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
         plan.judge.input.budget.take(plan.counters.to_open())?;
+        let _phase = begin_phase(Phase::Planning, plan.queue.len() + delete_manifests.len());
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests)?;
         }
@@ -135,6 +136,7 @@ impl RunningPlan {
             }
         }
         plan.judge.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
+        let _phase = begin_phase(Phase::Planning, wanted.len());
         if !wanted.is_empty() {
             plan.load_deletes(wanted)?;
         }
@@ -183,6 +185,7 @@ impl RunningPlan {
                 return Err(e.with("snapshot", snapshot));
             }
         }
+        expect_total(Phase::Reading, || self.expected_bytes());
         let Some(batch) = self.ready.pop_front() else { return Ok(None) };
         let snapshot = self.judge.input.snapshot.as_ref().map_or(-1, |s| s.id);
         let batch = self.attach_now(batch).with("snapshot", snapshot).inspect_err(|_| {
@@ -191,6 +194,15 @@ impl RunningPlan {
         })?;
         self.counters.deletes_attached += batch.deletes.total() as u64;
         Ok(Some(batch))
+    }
+
+    /// The bytes of the files to read: those planned so far, and as many for each other manifest.
+    fn expected_bytes(&self) -> u64 {
+        let (all, left) = (self.counters.matching_manifests.manifests, self.queue.len() as u64);
+        match all.saturating_sub(left) {
+            0 => 0,
+            planned => (u128::from(self.counters.bytes_kept) * u128::from(all) / u128::from(planned)) as u64,
+        }
     }
 
     /// Attaches deletes to a batch if there were too many to attach them during decoding. If there are still too many,
@@ -225,6 +237,7 @@ impl RunningPlan {
             request.metric_fields.extend(keys);
             request.metric_fields.sort_unstable();
             request.metric_fields.dedup();
+            expect_more(Unit::Manifests, wave.len());
             batches = self.decode_wave(&wave, &request, None)?;
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
@@ -253,7 +266,7 @@ impl RunningPlan {
     }
 
     fn run_wave(&mut self) -> Result<()> {
-        let began = Instant::now();
+        let (began, _phase) = (Instant::now(), begin_phase(Phase::Planning, 0));
         let wave = self.take_wave();
         let room = AtomicUsize::new(MOST_ATTACHED);
         let batches = self.decode_wave(&wave, &self.request, Some(&room))?;
@@ -305,6 +318,7 @@ impl RunningPlan {
             let manifest = Manifest::parse_listed(bytes, wave[i].size(), self.judge.layout.get());
             let manifest = manifest.with("path", found(path))?;
             self.judge.layout.get_or_init(|| manifest.layout().clone());
+            count_done(Unit::Manifests, 1);
             let blocks = parsed[i].get_or_init(|| manifest).block_count();
             Ok(even_pieces(blocks))
         };
@@ -313,6 +327,7 @@ impl RunningPlan {
             if let Some(cache) = &self.judge.input.cache {
                 let batch = self.judge.cached_batch(&wave[i], cache, request, inflater);
                 let batch = batch.with("path", found(&wave[i].path))?;
+                count_done(Unit::Manifests, 1);
                 return self.attached(batch, room);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;

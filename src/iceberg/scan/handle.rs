@@ -28,7 +28,7 @@ use crate::iceberg::scan::served::PlannedScan;
 use crate::iceberg::scan::version::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::IcebergTable;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::rows::column_statistics::Coverage;
 use crate::rows::plan_table;
 use crate::rows::scan_options::ScanOptions;
@@ -362,6 +362,7 @@ impl IcebergScan {
         let mut rest =
             Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
         let Some(first) = rest.next_task()? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
+        let _phase = begin_phase(Phase::Reading, 0);
         let mut first = Some(first);
         let source = Box::new(move || match first.take() {
             Some(task) => Ok(Some(task)),
@@ -405,6 +406,7 @@ impl Uncounted {
                 };
                 let before = self.counted.load(Ordering::Relaxed);
                 self.counted.store(before.saturating_add(rows), Ordering::Relaxed);
+                count_done(Unit::Bytes, self.batch.size_bytes(k));
             }
             if self.counted.load(Ordering::Relaxed) >= self.most {
                 return Ok(None);

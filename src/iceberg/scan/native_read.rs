@@ -21,7 +21,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{FileContent, ScanTask};
 use crate::iceberg::scan::deleted_rows::DeletedRows;
 use crate::iceberg::scan::handle::IcebergScan;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::rows::native_read::{
     NativeFile, NativeRead, NativeReadRequest, NativeValue, PlainGroup, Reasons, is_plain_path, reasons_schema,
     values_of,
@@ -149,12 +149,15 @@ impl<'a> Assigner<'a> {
         let mut known = HashSet::with_capacity(paths.len());
         self.repeated = paths.iter().filter(|path| !known.insert(path.as_str())).cloned().collect();
         let store = self.scan.store().as_ref();
+        let _phase = begin_phase(Phase::ReadingFooters, tasks.len());
         let forms = in_parallel(store, tasks.len(), |i| {
             check_cancelled()?;
             let (Some(task), Some(path)) = (tasks.get(i), paths.get(i)) else {
                 return Err(Error::internal("a task is gone"));
             };
-            self.form(task, path)
+            let form = self.form(task, path);
+            count_done(Unit::Files, 1);
+            form
         })?;
         for ((task, path), form) in tasks.into_iter().zip(paths).zip(forms) {
             check_cancelled()?;

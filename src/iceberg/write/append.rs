@@ -11,6 +11,7 @@ use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::state::IcebergTable;
+use crate::parallel::{Phase, begin_phase, given_rows};
 use crate::types::metadata_columns::LINEAGE_COLUMNS;
 
 impl IcebergTable {
@@ -60,6 +61,7 @@ impl IcebergTable {
     /// lineage that they must keep.
     pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
+        let _phase = begin_phase(Phase::Writing, given_rows());
         let mut context =
             if options.rewrites { self.lineage_context(options.task)? } else { self.write_context(options.task)? };
         context.row_order = match options.sort_by.as_deref() {

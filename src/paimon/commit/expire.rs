@@ -25,7 +25,7 @@ use crate::paimon::catalog::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::{check_cancelled, pause};
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, pause};
 use crate::store::in_parallel;
 use crate::types::temporal::now_ms;
 
@@ -130,6 +130,7 @@ impl ExpiryPlan {
     /// Makes the plan. With `begins`, it first records which snapshots last, and then reads the tags. So no tag is
     /// made for a removed snapshot meanwhile.
     fn of(folder: &TableFolder, expiry: &ExpiryRequest, begins: bool) -> Result<ExpiryPlan> {
+        let _phase = begin_phase(Phase::ReadingMetadata, 0);
         let schema = folder.latest_schema()?;
         let retention = RetentionRules::of(schema.options(), expiry, now_ms())?;
         let tags = overdue_tags(folder, now_ms())?;
@@ -269,7 +270,13 @@ impl<'f> FileDeleter<'f> {
         let (paths, others): (Vec<&str>, Vec<&str>) = each().partition(|path| own.contain(path));
         self.failed.extend(others.into_iter().map(NotDeleted::outside));
         let store = self.folder.store().as_ref();
-        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
+        let _phase = begin_phase(Phase::Deleting, paths.len());
+        let delete = |i: usize| {
+            paths.get(i).map_or(Ok(()), |path| store.delete(path))?;
+            count_done(Unit::Files, 1);
+            Ok(())
+        };
+        in_parallel(store, paths.len(), delete).map(drop)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 use crate::types::temporal::now_ms;
@@ -99,7 +99,7 @@ fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
 /// Old files that may be orphans, and old files that certainly are.
 fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result<(Candidates, Vec<String>)> {
     let (store, root) = (folder.store().as_ref(), folder.root());
-    let mut out = Vec::new();
+    let (mut out, _phase) = (Vec::new(), begin_phase(Phase::Listing, 0));
     for branch in branches {
         for (name, prefix) in [("snapshot", "snapshot-"), ("changelog", "changelog-")] {
             let old = old_files(store, &branch.folder(name), before)?;
@@ -112,7 +112,9 @@ fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result
     folders.extend(bucket_folders(store, TablePaths::new(root, &schema)?.data_root(), &schema)?);
     let files = in_parallel(store, folders.len(), |i| {
         check_cancelled()?;
-        folders.get(i).map_or(Ok(Vec::new()), |folder| old_files(store, folder, before))
+        let files = folders.get(i).map_or(Ok(Vec::new()), |folder| old_files(store, folder, before))?;
+        count_done(Unit::Files, files.len() as u64);
+        Ok(files)
     })?;
     let mut candidates = Candidates::new();
     for (name, path) in files.into_iter().flatten() {
@@ -180,6 +182,7 @@ impl Used<'_> {
             }
         }
         let manifests: Vec<(PaimonManifestFile, Vec<String>)> = manifests.into_values().collect();
+        let _phase = begin_phase(Phase::ReadingMetadata, manifests.len());
         in_parallel(branch.store().as_ref(), manifests.len(), |i| match manifests.get(i) {
             Some((manifest, of)) => self.manifest(manifest, of),
             None => Ok(()),

@@ -12,7 +12,7 @@ use crate::format::diagnosis::code::Code;
 use crate::format::diagnosis::finding::{DoctorOptions, Findings, Looked, reason};
 use crate::format::diagnosis::table_codes as shared;
 use crate::format::task::ReadContext;
-use crate::parallel::{check_cancelled, in_parallel_on};
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, in_parallel_on};
 use crate::store::Store;
 
 /// How files are checked.
@@ -33,13 +33,16 @@ impl FileChecks<'_> {
     /// A cancellation. Anything else becomes a finding.
     pub(super) fn check(&self, files: &[LiveFile], checked: &mut HashSet<String>) -> Result<()> {
         let new: Vec<&LiveFile> = files.iter().filter(|f| checked.insert(f.file.path.clone())).collect();
+        let _phase = begin_phase(Phase::CheckingFiles, new.len());
         let most =
             if self.options.deep { usize::MAX } else { usize::try_from(self.options.footers).unwrap_or(usize::MAX) };
         let stride = if most == 0 { usize::MAX } else { new.len().div_ceil(most).max(1) };
         in_parallel_on(self.store.at_once(), new.len(), |i| {
             check_cancelled()?;
             let wants_footer = most > 0 && i % stride == 0;
-            self.one(new[i], wants_footer)
+            self.one(new[i], wants_footer)?;
+            count_done(Unit::Files, 1);
+            Ok(())
         })?;
         let extra: Vec<&String> =
             new.iter().flat_map(|f| &f.extra).filter(|path| checked.insert((*path).clone())).collect();

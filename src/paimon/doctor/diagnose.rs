@@ -18,7 +18,7 @@ use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::temporal::now_ms;
@@ -107,9 +107,13 @@ impl Run<'_> {
         let last = facts.snapshots.len().saturating_sub(1);
         for (number, snapshot) in facts.snapshots.iter().enumerate() {
             check_cancelled()?;
+            let is_whole = number == 0 || number == last;
+            // A snapshot between them has few files of its own.
+            let total = if number == 1 { last.saturating_sub(1) } else { 0 };
+            let _phase = (!is_whole).then(|| begin_phase(Phase::CheckingSnapshots, total));
             let of = manifests.of(snapshot, false)?;
             let at = format!("snapshot {}", snapshot.id);
-            if let Some(list) = of.data.as_ref().filter(|_| number == 0 || number == last) {
+            if let Some(list) = of.data.as_ref().filter(|_| is_whole) {
                 self.whole(snapshot, list, &at, number == last, facts)?;
             } else if let Some(list) = &of.delta {
                 let added = self.naming.added(list, &at)?;
@@ -119,6 +123,7 @@ impl Run<'_> {
                 self.changelog(list, &at)?;
             }
             self.statistics(snapshot)?;
+            count_done(Unit::Snapshots, 1);
         }
         for (name, snapshot) in &facts.tagged {
             let of = manifests.of(snapshot, false)?;

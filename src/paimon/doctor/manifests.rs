@@ -12,7 +12,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::{check_cancelled, in_parallel};
+use crate::parallel::{Phase, begin_phase, check_cancelled, in_parallel};
 
 /// The manifests of a snapshot; `None` if some can't be read.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl<'a> ManifestChecks<'a> {
         };
         let new: Vec<&PaimonManifestFile> =
             manifests.iter().filter(|m| !self.known.contains_key(&m.file_name)).collect();
-        let (from, findings) = (self.from, self.findings);
+        let (from, findings, _phase) = (self.from, self.findings, begin_phase(Phase::ReadingMetadata, new.len()));
         let checked = in_parallel(new.len(), |i| check(from, findings, new[i], is_changelog))?;
         let new: Vec<String> = new.into_iter().map(|m| m.file_name.clone()).collect();
         self.known.extend(new.into_iter().zip(checked));

@@ -31,7 +31,7 @@ use crate::paimon::plan::record_expiry::RecordExpiry;
 use crate::paimon::rows::vectors;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
-use crate::parallel::{Cancellation, check_cancelled, in_parallel, threads};
+use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
@@ -63,6 +63,8 @@ impl PaimonTable {
         if compaction.dry_run || job.groups.is_empty() {
             return Ok((self.refresh()?, done));
         }
+        let _phase = begin_phase(Phase::Compacting, 0);
+        expect_total(Phase::Compacting, || done.rewritten_bytes);
         let changes = job.run().and_then(|outcomes| job.changes(outcomes));
         let changes = changes.and_then(|changes| check_cancelled().map(|()| changes));
         let changes = changes.inspect_err(|_| job.clean_up())?;
@@ -105,7 +107,9 @@ impl CompactJob {
             true => RecordExpiry::new(&schema, &Options(&options), now_ms())?,
             false => None,
         };
+        let phase = begin_phase(Phase::Planning, 0);
         let buckets = compact_postponed::placed(bucket_files(table.metadata(), &schema, &filter, expiry.as_ref())?);
+        drop(phase);
         let stays = Arc::new(expiry.map_or(BoundPredicate::True, |expiry| expiry.stays()));
         let (cache, completed) = (DeleteCache::default(), Mutex::default());
         let mut job =

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::compact_job::{CompactGroup, CompactJob, CompactOutcome, CompactWork, tasks_of};
-use crate::data::read::task::read_task;
+use crate::data::read::task::{CountedBytes, read_task};
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::compact_plan::BucketFiles;
 use crate::paimon::rows::tracking::with_tracking;
@@ -84,10 +84,14 @@ impl CompactJob {
         let mut writer = BucketWriter::new(place, BucketRole::Append(first))?;
         let tasks = tasks_of(bucket, files);
         for task in &tasks {
+            let mut counted = CountedBytes::of([task]);
             for batch in read_task(&place.store, &self.context, task, &self.cache)? {
                 check_cancelled()?;
-                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
+                let batch = batch?;
+                writer.write(&batch).with("rewritten", &task.data_file.path)?;
+                counted.add(batch.num_rows());
             }
+            counted.end();
         }
         let mut added = writer.finish()?;
         if let Some(schema) = tracked {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::compact_job::{CompactGroup, CompactJob, CompactOutcome, CompactWork, KeyedWork, tasks_of};
 use crate::data::merge::compact::{CompactMerge, CompactionOutput, Reduction};
+use crate::data::read::task::CountedBytes;
 use crate::error::{Error, Result};
 use crate::format::task::ScanTask;
 use crate::paimon::plan::compact_pick::{Levels, PickRules};
@@ -244,13 +245,16 @@ impl BucketJob<'_> {
                 Reduction::Lookup { .. } => self.above_section(section)?,
                 _ => Vec::new(),
             };
+            let mut counted = CountedBytes::of(runs.iter().flatten());
             for batch in merge.rows(&self.place.store, &self.job.cache, &runs, &above)? {
                 check_cancelled()?;
                 let CompactionOutput { rows: merged, changelog: changed, deleted } = batch?;
+                counted.add(merged.num_rows());
                 rows.iter_mut().try_for_each(|writer| writer.write(&merged))?;
                 changelog.iter_mut().try_for_each(|writer| writer.write(&changed))?;
                 delete(deleted, out)?;
             }
+            counted.end();
         }
         match rows {
             Some(writer) => {

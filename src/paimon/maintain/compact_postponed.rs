@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::compaction::{merged, partition_filter};
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
-use crate::data::read::task::read_task;
+use crate::data::read::task::{CountedBytes, bytes_of, read_task};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::maintenance::{BucketCompaction, Compacted};
 use crate::format::request::ScanRequest;
@@ -23,7 +23,7 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::{RewriteState, WriteKind};
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total};
 use crate::types::options::Options;
 
 /// Gives waiting rows their buckets, in one commit if there are such rows. Returns the table with them, and the
@@ -113,12 +113,19 @@ fn write(
     let context = as_written(table.scan_newest(ScanRequest::default())?.context());
     let (store, cache) = (table.folder().store(), DeleteCache::default());
     let mut writer = PaimonWriter::of_written(&real, WriteKind::Add, false, RewriteState::default())?;
+    let _phase = begin_phase(Phase::Compacting, 0);
+    let tasks = || partitions.iter().flat_map(|bucket| &bucket.tasks);
+    expect_total(Phase::Compacting, || tasks().map(bytes_of).fold(0, u64::saturating_add));
     let written = partitions.iter().try_for_each(|bucket| {
         in_order(bucket).into_iter().try_for_each(|task| {
+            let mut counted = CountedBytes::of([task]);
             for rows in read_task(store, &context, task, &cache)? {
                 check_cancelled()?;
-                writer.write(&rows?).with("rewritten", &task.data_file.path)?;
+                let rows = rows?;
+                writer.write(&rows).with("rewritten", &task.data_file.path)?;
+                counted.add(rows.num_rows());
             }
+            counted.end();
             Ok(())
         })
     });

@@ -16,7 +16,7 @@ use super::list::{PaimonManifestFile, decode_manifest_list};
 use crate::codec::avro::OpenFile;
 use crate::error::{Error, Result};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::{check_cancelled, in_stages, threads};
+use crate::parallel::{Unit, check_cancelled, count_done, expect_more, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
 type EntryPlace = (usize, u32);
@@ -247,6 +247,7 @@ fn read_parts<J: EntryJudge>(
     if manifests.is_empty() {
         return Ok(Vec::new());
     }
+    expect_more(Unit::Manifests, manifests.len());
     let name_of = |i: usize| manifests.get(i).map(|m| m.file_name.as_str()).unwrap_or_default();
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         check_cancelled()?;
@@ -256,6 +257,7 @@ fn read_parts<J: EntryJudge>(
             }
             None => return Ok(Vec::new()),
         };
+        count_done(Unit::Manifests, 1);
         let (count, (least, most)) = (file.blocks().len(), BLOCKS_AT_ONCE.into_inner());
         let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
         let part = |start: usize| (file.clone(), start..start.saturating_add(at_once).min(count));
@@ -280,6 +282,7 @@ pub fn read_manifest(
     request: &PaimonEntryRequest<'_>,
 ) -> Result<PaimonEntryColumns> {
     check_cancelled()?;
+    count_done(Unit::Manifests, 1);
     from.read("manifest", &manifest.file_name, |file| {
         manifest.check_whole(file)?;
         Decoder::default().decode(file, request)

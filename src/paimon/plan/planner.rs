@@ -20,7 +20,7 @@ use super::splits::Splitter;
 use crate::error::{Result, ResultExt};
 use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::{check_cancelled, in_parallel};
+use crate::parallel::{Phase, begin_phase, check_cancelled, in_parallel};
 
 /// Plans the state of a table at a snapshot.
 ///
@@ -33,7 +33,7 @@ pub fn plan(input: &PaimonPlanInput) -> Result<PaimonPlan> {
 }
 
 fn plan_state(input: &PaimonPlanInput, rules: &PlanRules, snapshot: &PaimonSnapshot) -> Result<PaimonPlan> {
-    let began = Instant::now();
+    let (began, _phase) = (Instant::now(), begin_phase(Phase::Planning, 0));
     let mut counters = PaimonPlanCounters::default();
     let manifests = data_manifests(input.manifests(), snapshot)?;
     let pruner = FilePruner::new(input, rules)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
-use crate::data::read::read_ahead::{ScanReader, TaskSource};
+use crate::data::read::read_ahead::{ScanReader, TaskSource, source_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::estimate::Estimate;
@@ -21,7 +21,7 @@ use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, begin_phase, check_cancelled};
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
@@ -334,9 +334,9 @@ impl PaimonScan {
     /// # Errors
     /// As [`plan`] and [`crate::data::read::task::read_task`].
     pub fn read(&self, request: StreamRequest) -> Result<BatchStream> {
-        let mut tasks = self.tasks()?;
+        let tasks = self.tasks()?.collect();
         let reader = self.scan_reader(self.shape.context.clone());
-        BatchStream::new(reader, Box::new(move || Ok(tasks.next())), request, self.shape.limit)
+        BatchStream::new(reader, source_of(tasks), request, self.shape.limit)
     }
 
     /// The number of rows. It comes from metadata for files whose rows all match the filter, if they need no merging
@@ -359,9 +359,9 @@ impl PaimonScan {
         }
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
-        let mut tasks = rest.into_iter();
-        let source: TaskSource = Box::new(move || Ok(tasks.next()));
-        let mut rows = BatchStream::new(self.scan_reader(context), source, StreamRequest::default(), None)?;
+        let _phase = begin_phase(Phase::Reading, 0);
+        let reader = self.scan_reader(context);
+        let mut rows = BatchStream::new(reader, source_of(rest), StreamRequest::default(), None)?;
         while counted < most {
             let Some(batch) = rows.next_batch()? else { break };
             check_cancelled()?;

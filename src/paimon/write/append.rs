@@ -9,6 +9,7 @@ use crate::format::commit::CommitOptions;
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::PaimonTable;
+use crate::parallel::{Phase, begin_phase, given_rows};
 use crate::rows::stream::RowReader;
 
 impl PaimonTable {
@@ -36,6 +37,7 @@ impl PaimonTable {
             }
             _ => None,
         };
+        let _phase = begin_phase(Phase::Writing, given_rows());
         let mut writer = PaimonWriter::new(self, kind, replaces)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;

@@ -15,7 +15,7 @@ use crate::format::packed_splits::Splits;
 use crate::format::splits::SplitRequest;
 use crate::format::table_format::TableFormat;
 use crate::format::task::{ReadContext, Split};
-use crate::parallel::check_cancelled;
+use crate::parallel::{Phase, begin_phase, check_cancelled};
 use crate::rows::explanation::Explained;
 use crate::rows::native_read::{NativeRead, NativeReadRequest};
 use crate::rows::plan_table::{encode_tasks, schema, schema_of_changes};
@@ -119,6 +119,7 @@ pub trait Scan: Send + Sync + Debug {
     /// # Errors
     /// As [`Scan::read`].
     fn count(&self) -> Result<u64> {
+        let _phase = begin_phase(Phase::Reading, 0);
         let mut rows = self.read(StreamRequest::default())?;
         let mut count = 0u64;
         while let Some(batch) = rows.next_batch()? {

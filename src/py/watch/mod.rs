@@ -1,0 +1,7 @@
+//! What the thread of a call does while it waits for the work: it listens for signals and shows the progress.
+
+mod showing;
+mod signals;
+
+pub(super) use showing::set_process;
+pub(super) use signals::Watch;
