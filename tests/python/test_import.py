@@ -47,7 +47,8 @@ OPENED = {
     *("names.answers", "names.similar", "requests", "requests.evolution", "requests.handle", "requests.maintenance"),
     *("requests.rows", "requests.unfinished", "row_changes", "scan", "schema", "table"),
     "arguments.configuration",
-    *("observing", "observing.listeners", "observing.logs", "observing.seam", "observing.telling", "observing.verbs"),
+    *("observing", "observing.listeners", "observing.logs", "observing.seam", "observing.showing"),
+    *("observing.telling", "observing.verbs"),
 }
 OF_CATALOGS = {"catalog", "foreign.pyiceberg_catalogs", "names.properties", "requests.new_table"}
 
