@@ -123,6 +123,8 @@ histories: ## random histories with kills, MINUTES (1) for each catalog and kind
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes, histories (2 hours)
 	@tools/need.sh "make test-nightly" python rust strace
 	@$(MAKE) $(VENV)/.built
+	@echo "== fuzz targets compile"
+	@cd fuzz && cargo check -q --locked
 	@echo "== Random histories with kills"
 	@$(MAKE) histories
 	@echo "== Crash points, models and processes, in full"
@@ -185,8 +187,6 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@echo "== clippy"
 	@cargo clippy --locked --all-targets --features python -- -D warnings
-	@echo "== fuzz targets compile"
-	@cd fuzz && cargo check -q --locked
 	@echo "== licences and advisories of crates"
 	@$(BIN)/python tools/licences.py --check
 

@@ -17,11 +17,11 @@ ALL = 0
 
 LEFT: dict[str, int] = {
     # Statements of the documentation, each on tables of its own: 2 to 3 seconds of Spark each.
-    "python/test_spark_statements.py::test_statement": 4,
+    "python/test_spark_statements.py::test_statement": 6,
     # Processes, drivers and clusters that are started and killed.
     "python/test_spark_failures.py::test_tasks_that_die_after_they_have_written": ALL,
-    "python/test_spark_failures.py::test_a_stream_whose_driver_is_killed_goes_on": 2,
-    "python/test_spark_failures.py::test_a_driver_that_is_killed_around_its_commit": 2,
+    "python/test_spark_failures.py::test_a_stream_whose_driver_is_killed_goes_on": ALL,
+    "python/test_spark_failures.py::test_a_driver_that_is_killed_around_its_commit": ALL,
     "python/test_spark_native_writes.py::test_tasks_that_die_and_run_again": ALL,
     "python/test_spark_native_writes.py::test_files_are_those_of_frazils_writer": 2,
     "python/test_spark_rest.py::test_a_stream_that_outlives_its_credentials": ALL,
@@ -43,7 +43,7 @@ LEFT: dict[str, int] = {
     "python/test_rest_faults.py::test_row_changes_of_four_writers": 4,
     "python/test_rest_faults.py::test_transactions_over_tables_of_four_writers": 4,
     "python/test_rest_faults.py::test_what_is_said_is_so": 4,
-    "python/test_rest_planning_java.py::test_the_rows_are_those_of_own_plans": 4,
+    "python/test_rest_planning_java.py::test_the_rows_are_those_of_own_plans": 9,
     "python/test_real_catalogs.py::test_four_writers[hive]": ALL,
     "python/test_pyiceberg_register.py::test_of_four_who_move_it_one_wins[hive]": ALL,
     # Both directions between Java and Frazil, for each partitioning, mode of writing and format.
