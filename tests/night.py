@@ -11,7 +11,10 @@ from collections import Counter
 
 import pytest
 
-__all__ = ["LEFT", "leave"]
+__all__ = ["LEFT", "NIGHTLY", "leave"]
+
+NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
+"""Set by `make test-nightly`: all of what `make test` only samples."""
 
 ALL = 0
 
@@ -67,9 +70,9 @@ LEFT: dict[str, int] = {
 
 
 def leave(items: list[pytest.Item], root: str) -> list[pytest.Item]:
-    """Marks what is left to the night. Returns what runs now."""
+    """Marks and returns what is left to the night."""
     seen: Counter[str] = Counter()
-    now = []
+    left = []
     for item in items:
         name = os.path.relpath(item.path, root).replace(os.sep, "/") + item.nodeid[item.nodeid.index("::") :]
         function = name.partition("[")[0]
@@ -78,6 +81,5 @@ def leave(items: list[pytest.Item], root: str) -> list[pytest.Item]:
         seen[function] += 1
         if share == ALL or place % share:
             item.add_marker(pytest.mark.night)
-        else:
-            now.append(item)
-    return items if os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0") else now
+            left.append(item)
+    return left
