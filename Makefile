@@ -156,7 +156,7 @@ test-docs: ## the examples of README.md and docs/ (each page twice), the program
 	@tools/need.sh "make test-docs" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Documentation examples"
-	@$(PYTEST) tests/docs
+	@$(PYTEST) --dist worksteal tests/docs
 
 .PHONY: test-spark-versions
 test-spark-versions: ## the PySpark tests under other PySpark versions (SPARK_VERSIONS="4.0.5 4.3.0")
@@ -186,10 +186,15 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@$(BIN)/mypy --strict examples/*.py
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
-	@echo "== clippy"
-	@cargo clippy --locked --all-targets --features python -- -D warnings
+	@$(MAKE) clippy
 	@echo "== licences and advisories of crates"
 	@$(BIN)/python tools/licences.py --check
+
+.PHONY: clippy
+clippy: ## clippy alone
+	@tools/need.sh "make clippy" python rust
+	@echo "== clippy"
+	@cargo clippy --locked --all-targets --features python -- -D warnings
 
 $(VENV)/.types: requirements/types.txt $(VENV)/.tools
 	@echo "== pyright, and the Node.js that runs it"
