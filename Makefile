@@ -47,7 +47,7 @@ $(VENV)/.tools: requirements/dev.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml $(if $(EXTENSION),,rebuild)
-	@echo "== Building the extension (release; about 7 minutes on 2 cores the first time)"
+	@echo "== Building the extension ($(FRAZIL_PROFILE); about 7 minutes on 2 cores the first time)"
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(FRAZIL_PROFILE) --locked
 	@touch $@
 
@@ -119,21 +119,24 @@ histories: ## random histories with kills, MINUTES (1) for each catalog and kind
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python tests/histories/run.py --minutes $${MINUTES:-1} --processes $${PROCESSES:-6} $(CASE)
 
+# Files that the night runs as a whole.
+IN_FULL := $(addprefix tests/python/test_,$(addsuffix .py,crash_points paimon_crash_points concurrency paimon_concurrency \
+  row_changes_model evolution_model maintain_model spark_failures real_catalogs real_stores rest_server_java rest_faults \
+  spark_rest cloud_logins))
+
 .PHONY: test-nightly
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes, histories (2 hours)
 	@tools/need.sh "make test-nightly" python rust strace
 	@$(MAKE) $(VENV)/.built
+	@echo "== fuzz targets compile"
+	@cd fuzz && cargo check -q --locked
 	@echo "== Random histories with kills"
 	@$(MAKE) histories
 	@echo "== Crash points, models and processes, in full"
-	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
-	  tests/python/test_crash_points.py tests/python/test_paimon_crash_points.py \
-	  tests/python/test_concurrency.py tests/python/test_paimon_concurrency.py tests/python/test_row_changes_model.py \
-	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py tests/python/test_spark_failures.py \
-	  tests/python/test_real_catalogs.py tests/python/test_real_stores.py tests/python/test_rest_server_java.py \
-	  tests/python/test_rest_faults.py tests/python/test_spark_rest.py tests/python/test_cloud_logins.py
+	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s $(IN_FULL)
 	@echo "== What tests/night.py leaves out of make test"
-	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/python
+	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night $(addprefix --ignore=,$(IN_FULL)) tests/python
+	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/interop
 	@echo "== Java's catalogs of Hive and Glue"
@@ -153,7 +156,7 @@ test-docs: ## the examples of README.md and docs/ (each page twice), the program
 	@tools/need.sh "make test-docs" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Documentation examples"
-	@$(PYTEST) tests/docs
+	@$(PYTEST) --dist worksteal tests/docs
 
 .PHONY: test-spark-versions
 test-spark-versions: ## the PySpark tests under other PySpark versions (SPARK_VERSIONS="4.0.5 4.3.0")
@@ -183,12 +186,15 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@$(BIN)/mypy --strict examples/*.py
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
-	@echo "== clippy"
-	@cargo clippy --locked --all-targets --features python -- -D warnings
-	@echo "== fuzz targets compile"
-	@cd fuzz && cargo check -q --locked
+	@$(MAKE) clippy
 	@echo "== licences and advisories of crates"
 	@$(BIN)/python tools/licences.py --check
+
+.PHONY: clippy
+clippy: ## clippy alone
+	@tools/need.sh "make clippy" python rust
+	@echo "== clippy"
+	@cargo clippy --locked --all-targets --features python -- -D warnings
 
 $(VENV)/.types: requirements/types.txt $(VENV)/.tools
 	@echo "== pyright, and the Node.js that runs it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from night import leave
+from night import NIGHTLY, leave
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -13,7 +13,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out what `night.LEFT` names, unless a test was asked for by its name."""
     if any("::" in arg for arg in config.args) or config.option.keyword:
         return
-    kept = leave(items, str(Path(__file__).parent))
-    if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-        items[:] = kept
+    left = leave(items, str(Path(__file__).parent))
+    if left and not NIGHTLY:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]

@@ -1,4 +1,4 @@
-//! Catalogs.
+//! The class `Catalog` of `frazil._core`, which Python's catalogs call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Scans and their tasks.
+//! The class `Scan` of `frazil._core`, and the tasks of scans.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Tables.
+//! The class `Table` of `frazil._core`, which Python's tables call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Transactions.
+//! The class `Transaction` of `frazil._core`: several changes of a table in one commit.
 
 use std::collections::BTreeMap;
 

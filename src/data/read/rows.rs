@@ -1,4 +1,4 @@
-//! Streams of rows.
+//! Streams of rows: a reader's batches.
 
 use arrow::record_batch::RecordBatch;
 

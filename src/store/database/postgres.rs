@@ -1,4 +1,4 @@
-//! PostgreSQL servers.
+//! PostgreSQL servers that hold catalogs.
 //!
 //! Requests run on the runtime of the process. Each wait has a limit and can be cancelled, so that a server or proxy
 //! that accepts connections and stays silent stops nobody.

@@ -1,4 +1,4 @@
-//! SQLite files.
+//! SQLite files that hold catalogs: connections, and locks of others.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The scan.
+//! Scans of the toy format.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The table.
+//! Tables of the toy format: folders of Parquet files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,10 +9,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 INDEX = "FILES.md"
 FOLDERS = ("src", "python", "tests", "examples", "benches", "demo", "fuzz", "tools")
-HEAD = """# Every source file in a line
+HEAD = """# Source files, a line for each
 This list is for searching. [DESIGN.md](DESIGN.md) has the tree and the main paths. [CONTRIBUTING.md](CONTRIBUTING.md)
 says where to change what. Each line is the first sentence of the file's own documentation. `make files` writes it.
 """
+DEFINITION = re.compile(r"^(class|def) ", re.MULTILINE)
 SENTENCE = re.compile(r"(.*?[.!?])(?=\s+[A-Z]|$)", re.DOTALL)
 
 
@@ -33,15 +34,19 @@ def first_sentence(documentation: str) -> str:
     return (found[1] if found else paragraph).rstrip(":")
 
 
-def is_listed(path: Path) -> bool:
-    return path.suffix in (".rs", ".py") and path.name != "__init__.py" and path.parts[:2] != ("tests", "data")
+def is_listed(path: Path, root: Path) -> bool:
+    """Whether the list has the file: `__init__.py` only where it defines something."""
+    if path.suffix not in (".rs", ".py") or path.parts[:2] == ("tests", "data"):
+        return False
+    return path.name != "__init__.py" or bool(DEFINITION.search((root / path).read_text("utf-8")))
 
 
 def index(root: Path, paths: list[Path]) -> str:
     """The text of FILES.md. Files without documentation are left out."""
     out = [HEAD]
     for folder, files in groupby(
-        sorted(filter(is_listed, paths), key=lambda p: (p.parent.parts, p.name)), key=lambda p: p.parent
+        sorted((p for p in paths if is_listed(p, root)), key=lambda p: (p.parent.parts, p.name)),
+        key=lambda p: p.parent,
     ):
         lines: list[str] = []
         for path in files:

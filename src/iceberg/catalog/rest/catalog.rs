@@ -1,4 +1,4 @@
-//! The catalog.
+//! The REST catalog as other code sees it: namespaces, tables and views by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The running plan.
+//! A plan that a REST server makes, while it is running.
 
 use std::sync::Arc;
 use std::time::Instant;
