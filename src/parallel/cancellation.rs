@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::progress::Progress;
+use super::requests::RequestCounts;
 use crate::error::Result;
 
 /// Tells whether a call was cancelled.
@@ -21,6 +22,8 @@ pub struct Cancellation {
     held: Option<Arc<HeldLock>>,
     /// What the call tells about its progress, if somebody can watch it.
     progress: Option<Arc<Progress>>,
+    /// Where its requests over the network count.
+    requests: Option<Arc<RequestCounts>>,
 }
 
 /// A [`CallLock`] that a call holds, and those that it took before.
@@ -40,12 +43,12 @@ impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Cancellation { check: Some(Arc::new(check)), held: None, progress: None }
+        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, requests: None }
     }
 
     /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        Cancellation { check: None, held: None, progress: None }
+        Cancellation { check: None, held: None, progress: None, requests: None }
     }
 
     /// The same cancellation for a call that counts its progress.
@@ -53,9 +56,16 @@ impl Cancellation {
         Cancellation { progress: Some(progress), ..self }
     }
 
-    /// The same cancellation for work of the call that this thread works for: its progress counts for that call.
+    /// The same cancellation for a call whose requests are counted.
+    pub fn counting(self, requests: Arc<RequestCounts>) -> Self {
+        Cancellation { requests: Some(requests), ..self }
+    }
+
+    /// The same cancellation for work of the call that this thread works for: its progress and its requests count for
+    /// that call.
     pub(crate) fn counting_for_call(self) -> Self {
-        Cancellation { progress: Cancellation::current().progress, ..self }
+        let Cancellation { progress, requests, .. } = Cancellation::current();
+        Cancellation { progress, requests, ..self }
     }
 
     /// The cancellation of the call that this thread works for.
@@ -139,6 +149,11 @@ impl Cancellation {
 pub fn check_cancelled() -> Result<()> {
     // The check may run a signal handler that calls this crate again, so nothing stays borrowed.
     CURRENT.with_borrow(|current| current.check.clone()).map_or(Ok(()), |check| check())
+}
+
+/// The counters of the requests of the call that this thread works for; `None` if nobody counts.
+pub(crate) fn requests_of_call() -> Option<Arc<RequestCounts>> {
+    CURRENT.with_borrow(|current| current.requests.clone())
 }
 
 /// Uses the progress of the call that this thread works for, if it has one.

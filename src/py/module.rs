@@ -70,6 +70,8 @@ mod _core {
     use crate::py::transforms::{transform_array, xxh64};
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
+    #[pymodule_export]
+    use crate::py::watch::{PyRequestCounter, py_show_requests};
 
     use crate::format::register::set_library;
     use crate::py::requests::register::open_register;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use object_store::ClientOptions;
 use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 
+use super::http::WatchedService;
 use super::runtime::PerProcess;
 
 /// How long new stores get the same connections. Certificates and the settings of a machine may change.
@@ -43,15 +44,14 @@ pub(super) struct SharedConnector;
 
 impl HttpConnector for SharedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let Ok(connections) = CONNECTIONS.get(|| Ok(Connections::default())) else {
-            return ReqwestConnector::default().connect(options);
-        };
+        let new = || Ok(HttpClient::new(WatchedService(ReqwestConnector::default().connect(options)?)));
+        let Ok(connections) = CONNECTIONS.get(|| Ok(Connections::default())) else { return new() };
         let key = key(options);
         let mut connections = connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = connections.get(&key).filter(|(since, _)| since.elapsed() < KEPT) {
             return Ok(client.clone());
         }
-        let client = ReqwestConnector::default().connect(options)?;
+        let client = new()?;
         connections.retain(|_, (since, _)| since.elapsed() < KEPT);
         if connections.len() >= MOST_KEPT {
             connections.clear();

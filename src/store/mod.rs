@@ -52,6 +52,7 @@ pub(crate) mod testing;
 
 pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
+pub use http::show_requests;
 pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use super::http::of_call;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::parallel::POLL_INTERVAL;
@@ -77,10 +78,10 @@ pub(super) struct PendingRequest<T> {
 pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<PendingRequest<T>> {
     let runtime = RUNTIME.get(make)?;
     let (tell, told) = sync_channel(1);
-    let task = runtime.spawn(async move {
+    let task = runtime.spawn(of_call(async move {
         // If the work was cancelled, nobody receives the result.
         tell.send(work.await).unwrap_or(());
-    });
+    }));
     Ok(PendingRequest { inner: Some((told, task)), process: std::process::id() })
 }
 

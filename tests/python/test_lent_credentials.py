@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
@@ -17,22 +16,13 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from object_server import Proxy, proxied, s3_server
+from object_fixtures import port, proxy
+from object_server import Proxy
+
+__all__ = ["port", "proxy"]
 
 SECRET = "hushSecret99"
 BUCKETS = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
-
-
-@pytest.fixture
-def proxy(port: int) -> Iterator[Proxy]:
-    with proxied(port) as proxy:
-        yield proxy
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import itertools
 import multiprocessing
 import os
 import pickle
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -25,61 +23,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 
 import frazil as fz
-from object_server import Proxy, proxied, s3_server
+from object_fixtures import KEY, SECRET, bucket, files, lake, options, port, proxy
+from object_server import Proxy
 
-KEY, SECRET = "AKIDFRAZIL", "sesame-sesame-sesame"
+__all__ = ["bucket", "files", "lake", "options", "port", "proxy"]
+
 NOW = dt.timedelta(0)
-BUCKETS = itertools.count()
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
-
-
-@pytest.fixture
-def proxy(port: int) -> Iterator[Proxy]:
-    with proxied(port) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def files(port: int) -> pafs.S3FileSystem:
-    """Another client of the same server."""
-    return pafs.S3FileSystem(
-        access_key=KEY,
-        secret_key=SECRET,
-        endpoint_override=f"127.0.0.1:{port}",
-        scheme="http",
-        region="us-east-1",
-        allow_bucket_creation=True,
-    )
-
-
-@pytest.fixture
-def bucket(files: pafs.S3FileSystem) -> str:
-    name = f"bucket-{next(BUCKETS)}"
-    files.create_dir(name)
-    return name
-
-
-@pytest.fixture
-def options(proxy: Proxy) -> dict[str, str]:
-    return {
-        "s3.endpoint": proxy.url,
-        "s3.access-key-id": KEY,
-        "s3.secret-access-key": SECRET,
-        "s3.region": "us-east-1",
-    }
-
-
-@pytest.fixture
-def lake(bucket: str, options: dict[str, str]) -> fz.Catalog:
-    catalog = fz.catalog("lake", type="filesystem", warehouse=f"s3://{bucket}/wh", **options)
-    catalog.create_namespace("db")
-    return catalog
 
 
 def rows(*values: int, part: str = "a b") -> pa.Table:

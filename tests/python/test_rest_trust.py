@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 import frazil as fz
-from object_server import s3_server
 from rest_cases import OWN, SCHEMA, asked, ids, new_bucket, one, opened
+from rest_fixtures import port
 from rest_server import Auth, RestServer, Vending, serving
+
+__all__ = ["port"]
 
 SECRET = "frazil:sesame-of-the-user"
 TRUST = "frazil.trusted-hosts"
@@ -112,12 +114,6 @@ def test_without_a_login_the_catalog_may_move(server: RestServer, other: RestSer
 
 
 # ---------------------------------------------------------------- files
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        yield port
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ import frazil as fz
 from frazil.arguments import At
 from frazil.cli import output
 from frazil.cli.completing import TABLE
+from frazil.cli.network import requests_shown
 from frazil.cli.places import Places, at_of
 from frazil.cli.values import PAIR, pairs
 
@@ -31,6 +33,7 @@ _COMMON = (
         help="An option of the store or a property of the catalog, such as s3.region=eu-north-1. Repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    click.option("--verbose", "-v", is_flag=True, help="Show each request to stores and catalogs."),
 )
 
 _CHANGING = (
@@ -125,12 +128,14 @@ def command(name: str, options: tuple[Any, ...], table: bool) -> Callable[[Funct
             catalog: str | None,
             storage: tuple[tuple[str, str], ...],
             as_json: bool,
+            verbose: bool,
             yes: bool = False,
             dry_run: bool = False,
             **given: Any,
         ) -> None:
             session = Session(Places(catalog, pairs(storage)), as_json, yes, dry_run)
-            function(session, **given)
+            with requests_shown() if verbose else nullcontext():
+                function(session, **given)
 
         found: Any = invoke
         for option in reversed(options):

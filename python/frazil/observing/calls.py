@@ -74,7 +74,8 @@ class Call:
         self._before = _core_of(self._handle)
         self._facts = _facts(owner)
         self._is_open = True
-        self._ended: float | None = None
+        self._ended: tuple[float, figures.Figures] | None = None
+        self._requests = _core.RequestCounter()
         self._measured = spans.begin(verb.event, verb.name, self._facts)
         self._began = perf_counter()
 
@@ -99,7 +100,8 @@ class Call:
         if not self._is_open or os.getpid() != self._process or sys.is_finalizing():
             return
         self._is_open = False
-        seconds = self._seconds()
+        seconds, requests = self._stop()
+        found = {**found, **requests}
         if error is not None:
             outcome = _OUTCOMES.get(getattr(error, "kind", ""), "failed")
             found = {**found, "error": type(error).__name__}
@@ -115,8 +117,11 @@ class Call:
         if outcome == "done":
             self._report(found, seconds)
 
-    def _seconds(self) -> float:
-        return (self._ended or perf_counter()) - self._began
+    def _stop(self) -> tuple[float, figures.Figures]:
+        """The verb's time and requests. What follows is not the verb's."""
+        if self._ended is None:
+            self._ended = perf_counter() - self._began, figures.of_requests(*self._requests.counts())
+        return self._ended
 
     def _is_of_scan(self) -> bool:
         return isinstance(_member(self._owner, "_core"), _core.Scan)
@@ -138,8 +143,7 @@ class Call:
             return self.counted(result)
         if name == "plan_files":
             return _Tasks(iter(result), self)
-        # What follows is not the verb's time.
-        self._ended = perf_counter()
+        self._stop()
         if hasattr(result, "collect"):
             # A lazy frame reads later.
             self.drop()
@@ -165,8 +169,8 @@ class Call:
                 found["snapshot_id"] = made[-1].id
         elif after is not None:
             found = figures.of_commit(after, made)
-        seconds = self._seconds()
         self.end(found)
+        seconds, _ = self._stop()
         if listeners.registered:
             for snapshot in made:
                 reports.deliver(reports.commit_report(self._facts["table"], snapshot, seconds))
@@ -180,8 +184,8 @@ class Call:
                 if figure not in ("snapshot_id", "operation"):
                     found[figure] = found.get(figure, 0) + value
         found["snapshot_ids"] = [snapshot.id for snapshots in made.values() for snapshot in snapshots]
-        seconds = self._seconds()
         self.end(found)
+        seconds, _ = self._stop()
         if listeners.registered:
             for name, snapshots in made.items():
                 for snapshot in snapshots:

@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil import _core, results
 
-__all__ = ["Planned", "made_snapshots", "of_commit", "of_maintenance", "of_plan", "of_read"]
+__all__ = ["Planned", "made_snapshots", "of_commit", "of_maintenance", "of_plan", "of_read", "of_requests"]
 
 Figures = dict[str, Any]
 
@@ -87,6 +87,11 @@ def _of_explanation(facts: Mapping[str, Any]) -> Figures:
 def of_read(result: Any) -> Figures:
     """The figures of a read: its rows."""
     return {"rows": result if isinstance(result, int) else len(result)}
+
+
+def of_requests(sent: int, failed: int, received_bytes: int) -> Figures:
+    """The figures of requests over the network; nothing if there were no requests."""
+    return {"requests": sent, "failed_requests": failed, "received_bytes": received_bytes} if sent else {}
 
 
 def made_snapshots(before: _core.Table, after: _core.Table) -> list[_core.SnapshotInfo]:

@@ -12,6 +12,7 @@ use super::proxy::proxy_of;
 use super::request::{HttpRequest, HttpVerb};
 use super::settings::HttpSettings;
 use super::tls::client_config;
+use super::watched::SentRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::failure::{self, Failure, public};
 use crate::store::options::Secrets;
@@ -263,6 +264,16 @@ fn built(client: &reqwest::Client, request: &HttpRequest, proof: &[(String, Stri
 
 /// Sends the request and reads the whole answer.
 async fn arrived(client: reqwest::Client, request: reqwest::Request, most: u64) -> Result<HttpAnswer, Lost> {
+    let sent = SentRequest::new(request.method().as_str(), request.url());
+    let arrived = whole(client, request, most).await;
+    match &arrived {
+        Ok(answer) => sent.answered(answer.status, answer.body.len() as u64),
+        Err(_) => sent.lost(),
+    }
+    arrived
+}
+
+async fn whole(client: reqwest::Client, request: reqwest::Request, most: u64) -> Result<HttpAnswer, Lost> {
     let mut answer = client.execute(request).await.map_err(|e| match e.is_connect() {
         true => Lost::Unsent(without_url(e)),
         false => Lost::Broken(cause_text(e)),

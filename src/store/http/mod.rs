@@ -14,6 +14,7 @@
 //! - `settings`: limits of time and size, certificates, proxies
 //! - `testing`: a server for tests, on this machine
 //! - `tls`: which servers are trusted, and the client's own certificate
+//! - `watched`: counts requests for the call that makes them, and shows them
 
 mod answer;
 pub(crate) mod auth;
@@ -26,6 +27,7 @@ mod settings;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tls;
+mod watched;
 
 pub(crate) use answer::HttpAnswer;
 pub(crate) use client::{HttpClient, is_unsent, wait};
@@ -34,3 +36,5 @@ pub(crate) use later::LaterAnswer;
 pub(super) use proxy::proxy_of_environment;
 pub(crate) use request::{HttpRequest, HttpVerb};
 pub(crate) use settings::HttpSettings;
+pub use watched::show_requests;
+pub(super) use watched::{WatchedService, of_call};
