@@ -13,7 +13,7 @@ use crate::codec::avro::OpenFile;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::diagnosis::repair::{RepairKind, RepairStep};
 use crate::iceberg::catalog::metadata_files::{find_metadata, highest_named};
-use crate::iceberg::manifest::list::{ManifestFile, decode_manifest_list};
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::{metadata_from_json, read_json};
@@ -192,7 +192,8 @@ fn from_lists(store: &dyn Store, root: &str) -> Result<(TableMetadata, Vec<Repai
 }
 
 fn snapshot(list: &FoundList, schema: i64) -> Json {
-    let added = list.manifests.iter().filter(|m| m.added_snapshot_id == Some(list.snapshot));
+    let is_data = |m: &&ManifestFile| m.content == ManifestContent::Data;
+    let added = list.manifests.iter().filter(|m| m.added_snapshot_id == Some(list.snapshot)).filter(is_data);
     let rows: i64 = added.filter_map(|m| m.added_rows_count).sum();
     let mut out = json!({
         "snapshot-id": list.snapshot,
@@ -214,13 +215,15 @@ fn snapshot(list: &FoundList, schema: i64) -> Json {
     out
 }
 
-/// The first row id that no manifest uses.
+/// The first row id that no manifest uses. Each list also says which one was the next before its snapshot: manifests
+/// that are gone used those below.
 fn next_row_id(lists: &[FoundList]) -> i64 {
     let end = |m: &ManifestFile| {
         let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
         Some(m.first_row_id?.saturating_add(rows))
     };
-    lists.iter().flat_map(|list| &list.manifests).filter_map(end).max().unwrap_or(0)
+    let used = lists.iter().flat_map(|list| &list.manifests).filter_map(end);
+    used.chain(lists.iter().filter_map(|list| list.first_row_id)).max().unwrap_or(0)
 }
 
 type Documents = BTreeMap<i64, Json>;
