@@ -49,7 +49,7 @@ def edited(file: Path, change: Any) -> None:
 
 
 def forget(file: Path) -> None:
-    """Removes the check sum that Hadoop keeps beside a file."""
+    """Removes the check sum that Hadoop keeps next to a file."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
