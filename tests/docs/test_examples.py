@@ -30,9 +30,13 @@ def program(page: Path) -> str:
     return "\n".join(lines)
 
 
+def uses_spark(page: Path) -> bool:
+    return "pyspark" in program(page)
+
+
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if program(page).strip()]
 # Those of Spark first: they take minutes, and shall not be left for one process.
-PAGES.sort(key=lambda page: "pyspark" not in program(page))
+PAGES.sort(key=uses_spark, reverse=True)
 
 
 def test_there_are_examples() -> None:
@@ -51,18 +55,18 @@ def test_examples_run_twice(page: Path, tmp_path: Path) -> None:
     }
     (tmp_path / "tmp").mkdir()
     (tmp_path / "work").mkdir()
-    text = program(page)
-    again = "pyspark" in text and page.name != JAVA_TABLES
-    # In the globals of `__main__`, so that worker processes find the page's functions.
-    run = f"text = open(0, encoding='utf-8').read()\nfor _ in range({2 if again else 1}):\n"
-    run += f"    exec(compile(text, {str(page)!r}, 'exec'), globals())"
+    again = uses_spark(page) and page.name != JAVA_TABLES
+    # In the globals of `__main__`, so that worker processes find the page's functions. No name that the page may set
+    # decides what runs next.
+    run = f"for page in [compile(open(0, encoding='utf-8').read(), {str(page)!r}, 'exec')] * {2 if again else 1}:\n"
+    run += "    exec(page, globals())"
     for number in ["both runs"] if again else ["first run", "second run"]:
         if page.name == JAVA_TABLES:
             shutil.rmtree(tmp_path / "work" / "warehouse", ignore_errors=True)
             shutil.copytree(ROOT / "tests" / "data" / "paimon", tmp_path / "work" / "warehouse" / "shop.db")
         done = subprocess.run(
             [sys.executable, "-c", run],
-            input=text,
+            input=program(page),
             capture_output=True,
             text=True,
             cwd=tmp_path / "work",
