@@ -211,6 +211,35 @@ def test_datafusion_reads_data_sets(table: fz.Table, monkeypatch: pytest.MonkeyP
     assert columns == {"id", "g"}
 
 
+def test_datafusion_frames(table: fz.Table) -> None:
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    data = table.scan("id < 10", select=["id", "g", "x"]).to_arrow_dataset()
+    assert sorted(context.read_table(data).to_pydict()["id"]) == [i for i in range(10) if i != 7]
+    context.register_table("events", data)
+    query = "select count(*) as n from events where g is null or id in (1, 2)"
+    assert context.sql(query).to_pydict() == {"n": [3]}
+    # A data set has the version of its scan.
+    table.append(table.scan("id = 1"))
+    assert context.sql("select count(*) as n from events").to_pydict() == {"n": [9]}
+    context.deregister_table("events")
+    context.register_dataset("events", table.scan("id < 10").to_arrow_dataset())
+    assert context.sql("select count(*) as n from events").to_pydict() == {"n": [10]}
+    with pytest.raises(ValueError, match="pyarrow"):
+        context.register_table("other", table)
+
+
+def test_nan_in_datafusion(catalog: fz.Catalog) -> None:
+    """Filters of data sets are pyarrow's, in which NaN is neither above a number nor equal to itself."""
+    datafusion = pytest.importorskip("datafusion")
+    rows = pa.table({"id": [1, 2, 3], "x": [2.0, None, float("nan")]})
+    table = catalog.create_table("db.nan", data=rows)
+    context = datafusion.SessionContext()
+    context.register_dataset("nans", table.scan().to_arrow_dataset())
+    assert context.sql("select id from nans where x > 1").to_pydict() == {"id": [1]}
+    assert context.sql("select id from nans where x <> 2").to_pydict() == {"id": [3]}
+
+
 # ---------------------------------------------------------------- workers
 
 
