@@ -358,9 +358,7 @@ class Catalog:
         rows = None if data is None else arguments.rows(data)
         variants: set[str] = set()
         if schema is None:
-            schema = _schema_of_rows(rows)
-            if format == "iceberg":
-                schema, variants = _with_variants(schema)
+            schema, variants = _schema_of_rows(rows)
         new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         try:
             if rows is not None:
@@ -981,20 +979,13 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
     return [arguments.unicode(argument, str(term)) for term in terms]
 
 
-def _schema_of_rows(rows: Any) -> Any:
-    """The columns of the first rows of a table."""
+def _schema_of_rows(rows: Any) -> tuple[Any, set[str]]:
+    """The columns of the first rows of a table, and the names of those that are taken for variants."""
     if rows is None:
         raise InvalidInputError("a new table needs columns", hint="Give schema=, or rows by data=")
     from frazil import interop
 
-    return interop.schema_of_rows(rows)
-
-
-def _with_variants(schema: Any) -> tuple[Any, set[str]]:
-    """The columns with variants marked, and the names of those that are taken for variants."""
-    from frazil import interop
-
-    return interop.with_variants(schema)
+    return interop.with_variants(interop.schema_of_rows(rows))
 
 
 @contextmanager
