@@ -20,7 +20,7 @@ from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
 from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
-from frazil.schema import Schema, core_schema
+from frazil.schema import Schema, core_schema, new_schema
 from frazil.table import Table
 
 if TYPE_CHECKING:
@@ -356,8 +356,9 @@ class Catalog:
         if if_not_exists and self.table_exists(identifier):
             return self.load_table(identifier)
         rows = None if data is None else arguments.rows(data)
+        variants: set[str] = set()
         if schema is None:
-            schema = _schema_of_rows(rows)
+            schema, variants = _schema_of_rows(rows)
         new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
         try:
             if rows is not None:
@@ -367,6 +368,10 @@ class Catalog:
             if not if_not_exists:
                 error.hint = error.hint or "Give if_not_exists=True to get it as it is"
                 raise
+        except InvalidInputError as error:
+            if error.context.get("column", "").partition(".")[0] in variants:
+                error.hint = error.hint or "If the column is a struct and not a variant, give schema="
+            raise
         return self.load_table(identifier)
 
     def _filled(self, identifier: str, new: NewTable, rows: Any) -> Table:
@@ -824,6 +829,10 @@ def write_table(
         if mode == "error":
             error.hint = "Give mode='append', 'overwrite' or 'ignore'"
             raise
+    except (InvalidInputError, UnsupportedError):
+        # A table that exists may take rows that a new table would not, such as variants.
+        if mode == "error" or not catalog.table_exists(name):
+            raise
     table = catalog.load_table(name)
     if mode == "ignore":
         return table
@@ -939,7 +948,7 @@ def _new_table(
         known = " or ".join(f"format='{known}'" for known in TABLE_FORMATS)
         raise InvalidInputError(message, {"format": str(format)}, f"Use {known}")
     return NewTable(
-        schema=core_schema("schema", schema),
+        schema=new_schema("schema", schema),
         partition_by=_terms("partition_by", partition_by),
         sort_by=_terms("sort_by", sort_by),
         properties=configuration.table_properties(arguments.texts(properties)),
@@ -970,13 +979,13 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
     return [arguments.unicode(argument, str(term)) for term in terms]
 
 
-def _schema_of_rows(rows: Any) -> Any:
-    """The columns of the first rows of a table."""
+def _schema_of_rows(rows: Any) -> tuple[Any, set[str]]:
+    """The columns of the first rows of a table, and the names of those that are taken for variants."""
     if rows is None:
         raise InvalidInputError("a new table needs columns", hint="Give schema=, or rows by data=")
     from frazil import interop
 
-    return interop.schema_of_rows(rows)
+    return interop.with_variants(interop.schema_of_rows(rows))
 
 
 @contextmanager

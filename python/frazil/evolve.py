@@ -23,7 +23,7 @@ from frazil.names import answers
 from frazil.requests import evolution
 from frazil.requests.handle import TableHandle
 from frazil.requests.unfinished import Unfinished
-from frazil.schema import core_schema
+from frazil.schema import new_schema as schema_of
 
 __all__ = ["UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"]
 
@@ -225,7 +225,7 @@ class UpdateSchema(_Update):
         Args:
             new_schema: A `frazil.Schema`, a `pyarrow.Schema`, or anything with `__arrow_c_schema__`.
         """
-        return self._do(SchemaOperation.Union(core_schema("new_schema", new_schema)))
+        return self._do(SchemaOperation.Union(schema_of("new_schema", new_schema)))
 
 
 @answers()

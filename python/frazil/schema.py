@@ -183,6 +183,15 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
     return _core.Schema.from_arrow(source)
 
 
+def new_schema(argument: str, source: Any) -> _core.Schema:
+    """The core's schema of new columns. Their ids, if they come from the rows of a table, mean nothing."""
+    if type(source).__name__ == "Schema" and type(source).__module__ == "pyarrow.lib":
+        from frazil import interop
+
+        source = interop.new_columns(source)
+    return core_schema(argument, source)
+
+
 def _way_to_schema(source: Any) -> str:
     """What to give in place of something that is not a schema."""
     package = type(source).__module__.partition(".")[0]

@@ -39,7 +39,7 @@ def from_python(values: Iterable[Any]) -> pa.StructArray:
 
     Returns:
         A pyarrow array of structs of `metadata` and `value`, as an append to a column of type `variant` takes it. A new
-        table that is made of such rows has a struct instead: add the column by `update_schema` first.
+        table that is made of such rows has a column of type `variant`.
 
     Raises:
         InvalidInputError: A value has no type of variants, a number has more than 38 digits, or a value nests deeper

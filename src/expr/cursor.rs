@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
+use crate::expr::foreign_words::{for_function, for_word};
 use crate::expr::lex::{Spanned, Token, is_reserved, mistake, tokens};
 use crate::expr::term::{Literal, Op, Term};
 use crate::types::Transform;
@@ -109,7 +110,7 @@ impl FilterParser<'_> {
                     "no function `{name}`; there are lower, upper, cast, try_cast, starts_with, ends_with, contains, \
                      date_add, date_sub, datediff, current_date, bucket, truncate, year, month, day, hour"
                 );
-                return Err(mistake(self.text, start, &what));
+                return Err(for_function(mistake(self.text, start, &what), &name));
             }
         };
         let path = self.path()?;
@@ -218,6 +219,16 @@ impl FilterParser<'_> {
 
     pub(super) fn expect(&mut self, symbol: &str) -> Result<()> {
         if self.accept(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
+    }
+
+    /// The error at the token that follows a value.
+    pub(super) fn unexpected_after(&self, wanted: &str) -> Error {
+        let error = self.unexpected(wanted);
+        match self.peek() {
+            Token::Word(word) => for_word(error, word),
+            Token::Text(_) => error.hint("Text has no letter before its quotes; bytes are x'00ff'"),
+            _ => error,
+        }
     }
 
     pub(super) fn unexpected(&self, wanted: &str) -> Error {

@@ -1,6 +1,7 @@
 //! Splits filter text into tokens.
 
 use crate::error::{Error, Result};
+use crate::expr::foreign_words::for_symbol;
 use crate::parallel::check_cancelled;
 use crate::types::value::unhex;
 
@@ -33,8 +34,11 @@ pub(super) struct Spanned {
     pub start: usize,
 }
 
-const SYMBOLS: [&str; 18] =
-    ["==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ",", ".", "-", "+", "!", "*", "/", "%"];
+const SYMBOLS: [&str; 19] =
+    ["<=>", "==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ",", ".", "-", "+", "!", "*", "/", "%"];
+
+/// What would be read as two symbols here, and means something else in SQL.
+const REFUSED: [&str; 4] = ["--", "/*", "=>", "=<"];
 
 /// All tokens, `End` last.
 pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>> {
@@ -89,9 +93,13 @@ impl Lexer<'_> {
             }
             c if c.is_ascii_digit() || (c == '.' && second.is_ascii_digit() && !self.after_name()) => self.number()?,
             _ => {
-                let known = SYMBOLS.iter().find(|s| rest.starts_with(**s)).copied();
-                let symbol =
-                    known.ok_or_else(|| mistake(self.text, start, &format!("`{first}` has no meaning in a filter")))?;
+                let refused = REFUSED.iter().find(|s| rest.starts_with(**s));
+                let known = SYMBOLS.iter().find(|s| refused.is_none() && rest.starts_with(**s)).copied();
+                let symbol = known.ok_or_else(|| {
+                    let shown = refused.map_or_else(|| first.to_string(), |s| (*s).to_owned());
+                    let error = mistake(self.text, start, &format!("`{shown}` has no meaning in a filter"));
+                    for_symbol(error, rest)
+                })?;
                 self.at += symbol.len();
                 Token::Symbol(symbol)
             }
@@ -113,7 +121,11 @@ impl Lexer<'_> {
         loop {
             let rest = self.rest();
             let Some(end) = rest.find(quote) else {
-                return Err(mistake(self.text, open, &format!("this {what} has no closing `{quote}`")));
+                let error = mistake(self.text, open, &format!("this {what} has no closing `{quote}`"));
+                return Err(match quote {
+                    '\'' => error.hint("Two quotes are one in a text: 'it''s'"),
+                    _ => error,
+                });
             };
             out.push_str(rest.get(..end).unwrap_or_default());
             self.at += end + 1;

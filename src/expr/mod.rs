@@ -10,6 +10,7 @@
 //! - `coerce`: finds the place of an untyped literal among the values of a type
 //! - `cursor`: the place in filter text that is read next; reads names and literals
 //! - `explain`: explains in words why rows were pruned
+//! - `foreign_words`: what to write in place of words that other dialects of SQL have
 //! - `formula`: values that a filter computes from columns, and questions about them
 //! - `json`: filters as the JSON of the REST catalog protocol and of scan tasks
 //! - `leaf_bounds`: what bounds of columns say about one leaf
@@ -30,6 +31,7 @@ mod calendar;
 mod coerce;
 mod cursor;
 pub mod explain;
+mod foreign_words;
 pub mod formula;
 pub mod json;
 mod leaf_bounds;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! filter  = [not] (test | "(" filter ")" | true | false) {(and | or) …}
-//! test    = value cmp value | value [not] in "(" value, … ")" | value [not] between value and value
+//! test    = value cmp value | value <=> (value | null) | value is [not] distinct from (value | null)
+//!         | value [not] in "(" value, … ")" | value [not] between value and value
 //!         | value is [not] (null | nan | true | false | unknown) | value [not] (like | ilike) 'a%b_' [escape 'c']
 //!         | (starts_with | ends_with | contains)(value, literal) | isnan(value) | value
 //! value   = literal | formula, as `expr::formula::read` reads it, of terms and literals
@@ -18,7 +19,7 @@ use crate::expr::calendar::refuse_calendar_numbers;
 use crate::expr::cursor::FilterParser;
 use crate::expr::formula::read::like;
 use crate::expr::formula::unbound::{Constant, FilterFunction, Formula, TestOp};
-use crate::expr::lex::{Token, mistake};
+use crate::expr::lex::{Token, is_reserved, mistake};
 use crate::expr::predicate::Predicate;
 use crate::expr::term::{Literal, Op};
 
@@ -95,6 +96,7 @@ impl Frame {
 
 impl FilterParser<'_> {
     fn filter(mut self) -> Result<Predicate> {
+        self.refuse_clause()?;
         let mut stack = vec![Frame::default()];
         loop {
             let start = self.start();
@@ -121,6 +123,18 @@ impl FilterParser<'_> {
         }
     }
 
+    /// Refuses `where a = 1`, a clause of SQL.
+    fn refuse_clause(&self) -> Result<()> {
+        let at_name = match self.peek_at(1) {
+            Token::Word(word) => !is_reserved(word) && !word.eq_ignore_ascii_case("ilike"),
+            token => matches!(token, Token::Quoted(_)),
+        };
+        match self.is_word("where") && at_name {
+            true => Err(self.unexpected("a condition").hint("Leave out `where`")),
+            false => Ok(()),
+        }
+    }
+
     /// Closes parentheses and takes the word before the next operand. Returns the filter if it ends here.
     fn after_operand(&mut self, stack: &mut Vec<Frame>) -> Result<Option<Predicate>> {
         loop {
@@ -135,7 +149,7 @@ impl FilterParser<'_> {
             }
             let closes = open && self.accept(")");
             if !closes && (open || *self.peek() != Token::End) {
-                return Err(self.unexpected(if open { "`and`, `or` or `)`" } else { "`and`, `or` or the end" }));
+                return Err(self.unexpected_after(if open { "`and`, `or` or `)`" } else { "`and`, `or` or the end" }));
             }
             let Some(frame) = stack.pop() else { return Err(lost()) };
             let start = frame.start;
@@ -174,7 +188,14 @@ impl FilterParser<'_> {
                 return self.text_test(&name);
             }
         }
+        if self.is_word("null") && *self.peek_at(1) == Token::Symbol("<=>") {
+            self.at += 2;
+            return self.side().map(is_null);
+        }
         let left = self.formula()?;
+        if self.accept("<=>") {
+            return self.null_safe(left);
+        }
         if let Some(op) = self.comparison() {
             let right = self.compared()?;
             return Ok(Predicate::of_test(left, TestOp::Plain(op), vec![right]));
@@ -198,7 +219,7 @@ impl FilterParser<'_> {
         } else if self.is_word("like") || self.is_word("ilike") {
             self.like(left)?
         } else if negated {
-            return Err(self.unexpected("`in`, `between` or `like` after `not`"));
+            return Err(self.unexpected_after("`in`, `between` or `like` after `not`"));
         } else {
             let truth = Formula::Constant(Constant::Literal(Literal::Boolean(true)));
             Predicate::of_test(left, TestOp::Plain(Op::Eq), vec![truth])
@@ -209,6 +230,9 @@ impl FilterParser<'_> {
     /// `5 < x`, or `true` alone.
     fn literal_first(&mut self) -> Result<Predicate> {
         let value = self.literal()?;
+        if self.accept("<=>") {
+            return self.null_safe(Formula::Constant(Constant::Literal(value)));
+        }
         let Some(op) = self.comparison() else {
             return match value {
                 Literal::Boolean(true) => Ok(Predicate::True),
@@ -224,6 +248,25 @@ impl FilterParser<'_> {
         })
     }
 
+    /// The rest of `x <=> y`, which is never null: nulls equal each other and nothing else.
+    fn null_safe(&mut self, left: Formula) -> Result<Predicate> {
+        if self.accept_word("null") {
+            return Ok(is_null(left));
+        }
+        let right = self.side()?;
+        let is_constant = |x: &Formula| matches!(x, Formula::Constant(_));
+        let (left, right) = if is_constant(&left) { (right, left) } else { (left, right) };
+        let equal = Predicate::of_test(left.clone(), TestOp::Plain(Op::Eq), vec![right.clone()]);
+        Ok(match (is_constant(&left), is_constant(&right)) {
+            (true, _) => equal,
+            (false, true) => Predicate::And(vec![equal, not_null(left)]),
+            (false, false) => Predicate::Or(vec![
+                Predicate::And(vec![equal, not_null(left.clone()), not_null(right.clone())]),
+                Predicate::And(vec![is_null(left), is_null(right)]),
+            ]),
+        })
+    }
+
     /// What a comparison compares with.
     fn compared(&mut self) -> Result<Formula> {
         match self.is_word("null") {
@@ -234,6 +277,11 @@ impl FilterParser<'_> {
 
     fn null_test(&mut self, left: Formula) -> Result<Predicate> {
         let negated = self.accept_word("not");
+        if self.accept_word("distinct") {
+            self.expect_word("from")?;
+            let same = self.null_safe(left)?;
+            return Ok(if negated { same } else { Predicate::Not(Box::new(same)) });
+        }
         let truth = if self.accept_word("true") {
             Some(true)
         } else if self.accept_word("false") {
@@ -250,7 +298,7 @@ impl FilterParser<'_> {
         } else if self.accept_word("nan") {
             Op::IsNan
         } else {
-            return Err(self.unexpected(if negated {
+            return Err(self.unexpected_after(if negated {
                 "`null`, `nan`, `true` or `false`"
             } else {
                 "`null`, `nan`, `true`, `false` or `not`"
@@ -264,7 +312,9 @@ impl FilterParser<'_> {
         let small = self.is_word("ilike");
         self.at += 1;
         let start = self.start();
-        let Token::Text(mut text) = self.peek().clone() else { return Err(self.unexpected("a quoted pattern")) };
+        let Token::Text(mut text) = self.peek().clone() else {
+            return Err(self.unexpected("a quoted pattern").hint("Text has single quotes: 'a%'"));
+        };
         self.at += 1;
         if self.accept_word("escape") {
             text = self.with_escape(&text)?;
@@ -325,6 +375,14 @@ impl FilterParser<'_> {
         }
         Ok(out)
     }
+}
+
+fn is_null(x: Formula) -> Predicate {
+    Predicate::of_test(x, TestOp::Plain(Op::IsNull), Vec::new())
+}
+
+fn not_null(x: Formula) -> Predicate {
+    Predicate::of_test(x, TestOp::Plain(Op::NotNull), Vec::new())
 }
 
 fn lost() -> Error {

@@ -146,6 +146,8 @@ def arrow_type(type_: PaimonType) -> pa.DataType:
     if name.startswith("TIMESTAMP"):
         unit = "ms" if numbers[0] <= 3 else "us" if numbers[0] <= 6 else "ns"
         return pa.timestamp(unit, "UTC" if "LOCAL" in text else None)
+    if name == "VARIANT":
+        return pa.struct([pa.field(part, pa.binary(), nullable=False) for part in ("value", "metadata")])
     simple: dict[str, pa.DataType] = {
         "BOOLEAN": pa.bool_(),
         "TINYINT": pa.int8(),

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from java_side import NAMESPACE, Java
+from paimon_java import Paimon
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
@@ -63,3 +65,19 @@ def test_variants_of_java(spark: SparkSession, java: Java, shredded: bool) -> No
     columns = ["id", *(fn.to_json(name).alias(name) for name in ("v", "l", "s", "m"))]
     assert frame.select(*columns).orderBy("id").collect() == theirs
     assert frame.where(fn.variant_get("v", "$.b.c", "string") == "z").count() == 1
+
+
+def test_variants_in_paimon(paimon: Paimon) -> None:
+    """Java reads the variants that Frazil writes to Paimon, byte by byte, and Frazil those that Java writes."""
+    values = [{"a": 1, "b": {"c": [True, None, "y"]}}, None, 2.5, "text"]
+    array = variant.from_python(values)
+    for format_ in ("parquet", "avro"):
+        table = paimon.create("variants", {"id": "INT", "v": "VARIANT"}, options={"file.format": format_})
+        table.open().append(pa.table({"id": pa.array(range(4), pa.int32()), "v": array}))
+        java = table.read().rows.sort_by("id")
+        assert [value and (value["metadata"], value["value"]) for value in java["v"].to_pylist()] == [
+            value and (value["metadata"], value["value"]) for value in array.to_pylist()
+        ]
+        table.write([(4 + row["id"], row["v"]) for row in java.to_pylist()])
+        rows = sorted(variant.to_python(table.open().scan().to_arrow()), key=lambda row: row["id"])
+        assert rows == [{"id": number, "v": value} for number, value in enumerate(values * 2)]

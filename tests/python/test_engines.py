@@ -211,6 +211,35 @@ def test_datafusion_reads_data_sets(table: fz.Table, monkeypatch: pytest.MonkeyP
     assert columns == {"id", "g"}
 
 
+def test_datafusion_frames(table: fz.Table) -> None:
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    data = table.scan("id < 10", select=["id", "g", "x"]).to_arrow_dataset()
+    assert sorted(context.read_table(data).to_pydict()["id"]) == [i for i in range(10) if i != 7]
+    context.register_table("events", data)
+    query = "select count(*) as n from events where g is null or id in (1, 2)"
+    assert context.sql(query).to_pydict() == {"n": [3]}
+    # A data set has the version of its scan.
+    table.append(table.scan("id = 1"))
+    assert context.sql("select count(*) as n from events").to_pydict() == {"n": [9]}
+    context.deregister_table("events")
+    context.register_dataset("events", table.scan("id < 10").to_arrow_dataset())
+    assert context.sql("select count(*) as n from events").to_pydict() == {"n": [10]}
+    with pytest.raises(ValueError, match="pyarrow"):
+        context.register_table("other", table)
+
+
+def test_nan_in_datafusion(catalog: fz.Catalog) -> None:
+    """Filters of data sets are pyarrow's, in which NaN is neither above a number nor equal to itself."""
+    datafusion = pytest.importorskip("datafusion")
+    rows = pa.table({"id": [1, 2, 3], "x": [2.0, None, float("nan")]})
+    table = catalog.create_table("db.nan", data=rows)
+    context = datafusion.SessionContext()
+    context.register_dataset("nans", table.scan().to_arrow_dataset())
+    assert context.sql("select id from nans where x > 1").to_pydict() == {"id": [1]}
+    assert context.sql("select id from nans where x <> 2").to_pydict() == {"id": [3]}
+
+
 # ---------------------------------------------------------------- workers
 
 
@@ -248,22 +277,34 @@ def test_splits_of_one_large_file(catalog: fz.Catalog) -> None:
     assert sorted(i for split in splits for i in split.to_arrow()["id"].to_pylist()) == list(range(100_000))
 
 
-def test_torch_workers_share_the_rows(table: fz.Table) -> None:
+@pytest.mark.parametrize("way", [None, "fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("form", ["iceberg", "paimon"])
+def test_torch_workers_share_the_rows(table: fz.Table, catalog: fz.Catalog, form: str, way: str | None) -> None:
     pytest.importorskip("torch")
     from torch.utils.data import DataLoader
 
-    dataset = table.scan(select=["id", "g", "x", "ts"]).to_torch(batch_rows=30)
-    for workers in (0, 2):
-        loader = DataLoader(
-            dataset, batch_size=None, num_workers=workers, multiprocessing_context="fork" if workers else None
-        )
+    if form == "paimon":
+        table = catalog.create_table("db.p", data=table.scan("id < 200"), format="paimon")
+        table.append(rows(200, 300))
+    scan = table.scan(select=["id", "g", "x", "ts"])
+    assert scan.count() == 499  # this process has threads before it forks
+    dataset = scan.to_torch(batch_rows=30)
+    keeps = {"multiprocessing_context": way, "persistent_workers": True} if way else {}
+    loader = DataLoader(dataset, batch_size=None, num_workers=2 if way else 0, **keeps)
+    table.append(rows(500, 10))  # the data set keeps its version
+    for _epoch in range(2):
         batches = list(loader)
         assert sorted(i for batch in batches for i in batch["id"].tolist()) == IDS
         assert max(len(batch["id"]) for batch in batches) <= 30
+
+
+def test_torch_tensors(table: fz.Table) -> None:
+    torch = pytest.importorskip("torch")
     batch = next(iter(table.scan("id = 12").to_torch()))
     assert batch["x"].tolist() == [6.0]
     assert batch["g"] == ["g5"]
     assert batch["ts"].tolist() == [int(FIRST.timestamp() * 1_000_000) + 12 * 3_600_000_000]
+    assert (batch["x"].dtype, batch["id"].dtype) == (torch.float64, torch.int64)
 
 
 def test_ray_reads_splits(table: fz.Table) -> None:

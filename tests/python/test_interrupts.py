@@ -17,12 +17,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -30,6 +31,8 @@ import frazil as fz
 from conftest import NIGHTLY
 
 ROWS = 40_000
+LARGE = 1_000_000
+"""Rows of one chunk or row group, which takes a while by itself."""
 ROUNDS = 8 if NIGHTLY else 3
 HANG = 600
 
@@ -41,6 +44,18 @@ def rows(first: int, count: int) -> pa.Table:
     ids = np.arange(first, first + count)
     x = (ids * 7919) % 100_003
     return pa.table({"id": ids, "x": x.astype(float), "s": pa.array(x.astype(str)), "p": ids % 3})
+
+
+@cache
+def large(first: int) -> pa.Table:
+    return rows(first, LARGE).combine_chunks()
+
+
+@cache
+def wide() -> pa.Table:
+    """More bytes than a sort holds in memory."""
+    found = rows(ROWS, ROWS)
+    return found.set_column(2, "s", pc.utf8_rpad(found["s"], 4000, "x")).combine_chunks()
 
 
 def paths(folder: Path) -> set[str]:
@@ -67,6 +82,8 @@ ICEBERG: dict[str, Verb] = {
     "add files": lambda t: t.add_files(sorted((Path(t.location).parent / "loose").glob("*.parquet"))),
     "distinct values": lambda t: t.maintain.compute_statistics(),
     "rewrite manifests": lambda t: t.maintain.rewrite_manifests(),
+    "append of a large chunk": lambda t: t.append(large(ROWS)),
+    "sort that spills": lambda t: t.append(wide(), sort_by=["x", "s desc"]),
 }
 KEYED: dict[str, Verb] = {
     "append": CHANGES["append"],
@@ -79,6 +96,15 @@ KEYED: dict[str, Verb] = {
 }
 PLAIN: dict[str, Verb] = {name: verb for name, verb in CHANGES.items() if name != "sorted append"}
 PLAIN["compact"] = lambda t: t.maintain.compact()
+
+# Verbs that rewrite a file of one large row group, and one page for each column.
+GROUP: dict[str, Verb] = {
+    "delete": lambda t: t.delete("x = 50000 or s = '50000'"),
+    "upsert": lambda t: t.upsert(rows(LARGE // 2, 100), on=["id"]),
+}
+if NIGHTLY:
+    GROUP["sort"] = lambda t: t.maintain.compact("sort", sort_by=["x"], rewrite_all=True)
+    KEYED["append of a large chunk"] = PLAIN["append of a large chunk"] = lambda t: t.append(large(ROWS))
 
 # Verbs that delete files one by one. What they have not deleted, they delete the next time.
 DELETES: dict[str, Verb] = {
@@ -98,6 +124,7 @@ READS: dict[str, Verb] = {
 
 KINDS: dict[str, dict[str, Verb]] = {
     "iceberg": {**ICEBERG, **DELETES, **READS},
+    "iceberg-group": {**GROUP, **{name: READS[name] for name in ("to_arrow", "to_arrow without rows", "count")}},
     "iceberg-orc": {name: CHANGES[name] for name in ("append", "sorted append")},
     "iceberg-deletes": {name: CHANGES[name] for name in ("upsert", "merge", "delete", "update")},
     # Frazil removes no orphans of Paimon's tables that are younger than this moment.
@@ -128,6 +155,12 @@ def made(kind: str, folder: Path) -> fz.Table:
         modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
         more = {"properties": modes}
     table = catalog.create_table("db.t", rows(0, 1).schema, **more)
+    if kind == "iceberg-group":
+        path = Path(table.location) / "data" / "group.parquet"
+        path.parent.mkdir()
+        whole: Any = {"row_group_size": LARGE, "write_batch_size": LARGE, "data_page_size": 1 << 30}
+        pq.write_table(large(0), path, use_dictionary=False, compression="zstd", **whole)
+        return table.add_files([path])
     for part in range(4):
         table.append(rows(part * ROWS // 4, ROWS // 4))
     if kind == "iceberg":

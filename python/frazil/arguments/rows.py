@@ -56,7 +56,7 @@ def rows(data: Any) -> Any:
     if known in ("pandas.DataFrame", "geopandas.GeoDataFrame"):
         from frazil import interop
 
-        return interop.pandas_rows(data)
+        return interop.geopandas_rows(data) if known.startswith("geopandas") else interop.pandas_rows(data)
     if known == "polars.LazyFrame":
         from frazil import interop
 
@@ -128,7 +128,7 @@ def _known_as(data: Any) -> str:
     return ""
 
 
-_TAKEN = {"pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame"}
+_TAKEN = {"geopandas.GeoDataFrame", "pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame"}
 
 
 def _is_struct(data: Any) -> bool:

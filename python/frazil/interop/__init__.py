@@ -3,6 +3,7 @@
 from frazil.interop.arrow import (
     column_of,
     counted,
+    geopandas_rows,
     is_table,
     pandas_rows,
     reader_of,
@@ -13,6 +14,7 @@ from frazil.interop.arrow import (
     table_of,
 )
 from frazil.interop.batch_reader import BatchReader, lazy_rows, opened, read_before, rows_of_batches
+from frazil.interop.new_columns import new_columns, with_variants
 from frazil.interop.python_values import python_rows, python_values
 from frazil.interop.variant_values import variants_of_json, variants_of_python
 
@@ -20,8 +22,10 @@ __all__ = [
     "BatchReader",
     "column_of",
     "counted",
+    "geopandas_rows",
     "is_table",
     "lazy_rows",
+    "new_columns",
     "opened",
     "pandas_rows",
     "python_rows",
@@ -36,4 +40,5 @@ __all__ = [
     "table_of",
     "variants_of_json",
     "variants_of_python",
+    "with_variants",
 ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "column_of",
     "counted",
+    "geopandas_rows",
     "is_table",
     "pandas_rows",
     "reader_of",
@@ -144,14 +145,27 @@ class _Counted:
 
 def pandas_rows(frame: pd.DataFrame) -> pa.Table:
     """A pandas data frame's columns. An index with a name is refused, because it would be lost."""
-    named = [str(name) for name in frame.index.names if name is not None]
-    if named:
-        message = f"the index {', '.join(named)} of the data frame would not be written"
-        raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
+    _check_index(frame)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.lib.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _unfit(frame, error) from error
+
+
+def geopandas_rows(frame: Any) -> pa.Table:
+    """A GeoPandas data frame's columns. Its geometries are well-known binary with their reference system."""
+    _check_index(frame)
+    try:
+        return pa.table(frame.to_arrow(index=False, geometry_encoding="WKB"))
+    except (pa.lib.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"data: the GeoPandas data frame can't be converted to Arrow: {error}") from error
+
+
+def _check_index(frame: pd.DataFrame) -> None:
+    named = [str(name) for name in frame.index.names if name is not None]
+    if named:
+        message = f"the index {', '.join(named)} of the data frame would not be written"
+        raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
 
 
 def _unfit(frame: pd.DataFrame, error: Exception) -> InvalidInputError:

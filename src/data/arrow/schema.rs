@@ -120,7 +120,7 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
 ///
 /// # Errors
 /// `Unsupported` for types that no table type stands for (naming the column); `InvalidInput` for ids that are not
-/// numbers, not positive or not unique; `InvalidInput` for names that occur twice in one place.
+/// numbers, negative or not unique; `InvalidInput` for names that occur twice in one place.
 pub fn from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     let mut ids = if schema.fields().iter().all(|f| has_ids(f)) { Ids::Recorded } else { Ids::Fresh(0) };
     let fields = columns(schema.fields(), &mut ids, "")?;
@@ -145,7 +145,7 @@ impl Ids {
                 let text = field.metadata().get(FIELD_ID_KEY).map_or("", String::as_str);
                 text.parse()
                     .ok()
-                    .filter(|id| *id > 0)
+                    .filter(|id| *id >= 0)
                     .ok_or_else(|| Error::invalid(format!("'{text}' is not a field id")).with("column", field.name()))
             }
         }
@@ -168,7 +168,7 @@ fn children(data_type: &DataType) -> Vec<&FieldRef> {
 }
 
 /// Whether it is a variant, whose two parts are not columns of the table.
-fn is_variant(field: &ArrowField) -> bool {
+pub(crate) fn is_variant(field: &ArrowField) -> bool {
     let named = field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == VARIANT_EXTENSION);
     named && matches!(field.data_type(), DataType::Struct(_))
 }
@@ -391,7 +391,7 @@ mod tests {
             ArrowField::new(format!("c{id}"), DataType::Int32, true)
                 .with_metadata(HashMap::from([(FIELD_ID_KEY.to_owned(), id.to_owned())]))
         };
-        for ids in [["1", "1"], ["1", "x"], ["0", "1"]] {
+        for ids in [["1", "1"], ["1", "x"], ["-1", "1"]] {
             let fields = vec![twice(ids[0]), twice(ids[1]).with_name("other")];
             assert_eq!(from_arrow(&ArrowSchema::new(fields)).unwrap_err().kind(), ErrorKind::InvalidInput);
         }

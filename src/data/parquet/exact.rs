@@ -6,11 +6,15 @@
 
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
+use arrow::error::ArrowError;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use super::schema::{leaf as plain_leaf, refused};
+use crate::data::arrow::schema::is_variant;
 use crate::data::declared_types::stored::{ExactLeaf, ExactTypes};
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
@@ -73,6 +77,53 @@ fn field(f: &Field, name: &str, exact: &ExactTypes) -> Result<TypePtr> {
         }
     };
     built.map(Arc::new).map_err(|e| refused(e, &f.name))
+}
+
+/// The Arrow schema whose columns are in the order of the file's: the value of a variant comes before its metadata.
+/// `None` if rows have that order already.
+pub(crate) fn exact_order(arrow: &ArrowSchema) -> Option<SchemaRef> {
+    let fields: Fields = arrow.fields().iter().map(in_order).collect();
+    (fields != *arrow.fields()).then(|| Arc::new(ArrowSchema::new_with_metadata(fields, arrow.metadata().clone())))
+}
+
+fn in_order(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(parts) if is_variant(field) => DataType::Struct(parts.iter().rev().cloned().collect()),
+        DataType::Struct(members) => DataType::Struct(members.iter().map(in_order).collect()),
+        DataType::List(element) => DataType::List(in_order(element)),
+        DataType::Map(entries, sorted) => DataType::Map(in_order(entries), *sorted),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Rows in the order of [`exact_order`]. No value is copied.
+///
+/// # Errors
+/// An error for rows of another schema.
+pub(crate) fn in_exact_order(rows: &RecordBatch, order: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = order.fields().iter().zip(rows.columns()).map(|(field, column)| array_in_order(field, column));
+    RecordBatch::try_new(order.clone(), columns.collect::<Result<_, _>>()?)
+}
+
+fn array_in_order(field: &FieldRef, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == field.data_type() {
+        return Ok(array.clone());
+    }
+    let data = array.to_data();
+    let children = data.child_data().iter().map(|child| make_array(child.clone()));
+    let children: Vec<ArrayRef> = match field.data_type() {
+        DataType::Struct(_) if is_variant(field) => children.rev().collect(),
+        DataType::Struct(members) => {
+            members.iter().zip(children).map(|(f, child)| array_in_order(f, &child)).collect::<Result<_, _>>()?
+        }
+        DataType::List(inner) | DataType::Map(inner, _) => {
+            children.map(|child| array_in_order(inner, &child)).collect::<Result<_, _>>()?
+        }
+        _ => children.collect(),
+    };
+    let children = children.iter().map(|child| child.to_data()).collect();
+    data.into_builder().data_type(field.data_type().clone()).child_data(children).build().map(make_array)
 }
 
 fn repeated(name: &str, fields: Vec<TypePtr>, converted: ConvertedType) -> Result<TypePtr, ParquetError> {

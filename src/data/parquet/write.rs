@@ -15,7 +15,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::dictionary;
-use super::exact::exact_parquet;
+use super::exact::{exact_order, exact_parquet, in_exact_order};
 use super::int96::RowWriter;
 use super::properties::writer_properties;
 use super::schema::to_parquet;
@@ -33,6 +33,8 @@ use crate::types::{FieldId, Schema};
 pub(crate) struct ParquetSettings {
     schema: Arc<Schema>,
     arrow: SchemaRef,
+    /// The order of columns in the file, if rows have another one.
+    order: Option<SchemaRef>,
     parquet: SchemaDescriptor,
     properties: WriterProperties,
     metrics: MetricsConfig,
@@ -66,6 +68,7 @@ impl ParquetSettings {
                 to_parquet(&schema)?
             }
         };
+        let order = purpose.exact().and_then(|_| exact_order(&arrow));
         let statistics = metrics.statistics_bytes(&schema);
         let properties = writer_properties(properties, purpose.is_delete(), (&schema, &parquet), statistics, metadata)?;
         let float = |id: FieldId| {
@@ -74,7 +77,12 @@ impl ParquetSettings {
         };
         let mut floats: Vec<FloatColumn> = schema.field_ids().filter_map(float).collect();
         floats.sort_by_key(|f| f.id);
-        Ok(ParquetSettings { parquet, arrow, properties, metrics, floats, schema })
+        Ok(ParquetSettings { parquet, arrow, order, properties, metrics, floats, schema })
+    }
+
+    /// The Arrow schema of rows as the file has them.
+    fn stored(&self) -> &SchemaRef {
+        self.order.as_ref().unwrap_or(&self.arrow)
     }
 
     /// The properties of a file that begins with these rows.
@@ -168,8 +176,8 @@ impl NewParquetFile {
                 .with_parquet_schema(settings.parquet.clone())
                 .with_skip_arrow_metadata(true);
             let has_int96 = settings.parquet.columns().iter().any(|c| c.physical_type() == PhysicalType::INT96);
-            let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
-                .and_then(|writer| RowWriter::new(writer, settings.arrow.clone(), has_int96));
+            let writer = ArrowWriter::try_new_with_options(sink, settings.stored().clone(), options)
+                .and_then(|writer| RowWriter::new(writer, settings.stored().clone(), has_int96));
             self.writer = Some(writer.map_err(|e| write_error(&self.path, e))?);
         }
         self.writer
@@ -191,7 +199,9 @@ impl NewFile for NewParquetFile {
         for float in &self.settings.floats {
             *self.nan_counts.entry(float.id).or_default() += count_nans(&column_at(rows, &float.path)?);
         }
-        let written = self.started(rows)?.write(rows);
+        let ordered = self.settings.order.as_ref().map(|order| in_exact_order(rows, order)).transpose();
+        let ordered = ordered.map_err(|e| write_error(&self.path, e.into()))?;
+        let written = self.started(rows)?.write(ordered.as_ref().unwrap_or(rows));
         written.map_err(|e| write_error(&self.path, e))
     }
 

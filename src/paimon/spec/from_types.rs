@@ -48,7 +48,16 @@ pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
             }
             P::Fixed(n) => TypeKind::Binary(*n),
             P::Variant => TypeKind::Variant,
-            _ => return Err(Error::unsupported(format!("tables of Paimon have no columns of type {p}"))),
+            _ => {
+                let e = Error::unsupported(format!("tables of Paimon have no columns of type {p}"));
+                return Err(match p {
+                    P::Uuid => e.hint("Store the values as text, or their 16 bytes as pyarrow.binary(16)"),
+                    P::Geometry { .. } | P::Geography { .. } => {
+                        e.hint("Store the well-known binary in a binary column, or use format='iceberg'")
+                    }
+                    _ => e.hint("Leave the column out, or use format='iceberg'"),
+                });
+            }
         },
     };
     Ok(DataType { kind, nullable })
