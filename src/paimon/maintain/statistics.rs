@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, json};
 
 use super::column_facts::{ColumnFacts, is_analyzed};
 use crate::data::read::read_ahead::ScanReader;
