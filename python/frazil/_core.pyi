@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar, final, overload
 from typing_extensions import disjoint_base
 
 from frazil.expr import Predicate
-from frazil.requests.maintenance import FileOrder, OrphanOptions
+from frazil.requests.maintenance import FileOrder, LoadedFile, OrphanOptions
 from frazil.requests.new_table import NewTable
 
 _Wrapped = TypeVar("_Wrapped")
@@ -56,6 +56,7 @@ __all__ = [
     "Retention",
     "RewriteRules",
     "RewrittenDeletes",
+    "RewrittenIndexes",
     "RewrittenManifests",
     "RowChange",
     "Scan",
@@ -758,6 +759,15 @@ class Evolution:
         def to(self) -> str: ...
 
     @final
+    class MergeBranch(Evolution):
+        __match_args__ = ("name", "source")
+        def __new__(cls, name: str, source: str) -> Evolution.MergeBranch: ...
+        @property
+        def name(self) -> str: ...
+        @property
+        def source(self) -> str: ...
+
+    @final
     class FastForward(Evolution):
         __match_args__ = ("name", "to")
         def __new__(cls, name: str, to: str) -> Evolution.FastForward: ...
@@ -1095,6 +1105,54 @@ class Maintenance:
         @property
         def snapshot_id(self) -> int | None: ...
 
+    @final
+    class ResetConsumer(Maintenance):
+        __match_args__ = ("consumer", "next_snapshot")
+        def __new__(cls, consumer: str, next_snapshot: int | None) -> Maintenance.ResetConsumer: ...
+        @property
+        def consumer(self) -> str: ...
+        @property
+        def next_snapshot(self) -> int | None: ...
+
+    @final
+    class MarkPartitionsDone(Maintenance):
+        __match_args__ = ("partitions",)
+        def __new__(cls, partitions: list[dict[str, str]]) -> Maintenance.MarkPartitionsDone: ...
+        @property
+        def partitions(self) -> list[dict[str, str]]: ...
+
+    @final
+    class SetEarliestSnapshot(Maintenance):
+        __match_args__ = ("snapshot_id",)
+        def __new__(cls, snapshot_id: int) -> Maintenance.SetEarliestSnapshot: ...
+        @property
+        def snapshot_id(self) -> int: ...
+
+    @final
+    class RewriteFileIndexes(Maintenance):
+        __match_args__ = ("filter", "branch", "snapshot_properties")
+        def __new__(
+            cls, filter: str | None, branch: str | None, snapshot_properties: dict[str, str]
+        ) -> Maintenance.RewriteFileIndexes: ...
+        @property
+        def filter(self) -> str | None: ...
+        @property
+        def branch(self) -> str | None: ...
+        @property
+        def snapshot_properties(self) -> dict[str, str]: ...
+
+    @final
+    class RecordLoads(Maintenance):
+        __match_args__ = ("loads",)
+        def __new__(cls, loads: list[LoadedFile]) -> Maintenance.RecordLoads: ...
+        @property
+        def loads(self) -> list[LoadedFile]: ...
+
+    @final
+    class Purge(Maintenance):
+        __match_args__ = ()
+        def __new__(cls) -> Maintenance.Purge: ...
+
 @final
 class ExpiredSnapshots:
     @property
@@ -1135,6 +1193,13 @@ class RewrittenManifests:
     def rewritten(self) -> list[str]: ...
     @property
     def added(self) -> list[str]: ...
+
+@final
+class RewrittenIndexes:
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def files(self) -> int: ...
 
 @final
 class Compacted:
@@ -1345,6 +1410,17 @@ class Table:
     def maintain(
         self, action: Maintenance.ComputeStatistics | Maintenance.ComputePartitionStatistics
     ) -> tuple[Table, ComputedStatistics | None]: ...
+    @overload
+    def maintain(self, action: Maintenance.RewriteFileIndexes) -> tuple[Table, RewrittenIndexes]: ...
+    @overload
+    def maintain(
+        self,
+        action: Maintenance.ResetConsumer
+        | Maintenance.MarkPartitionsDone
+        | Maintenance.SetEarliestSnapshot
+        | Maintenance.RecordLoads
+        | Maintenance.Purge,
+    ) -> tuple[Table, None]: ...
     def diagnose(self, request: DoctorRequest) -> Diagnosis: ...
     def repair(
         self, kinds: list[str], dry_run: bool, snapshot_properties: dict[str, str]

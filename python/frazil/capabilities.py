@@ -47,6 +47,10 @@ Capability: TypeAlias = Literal[
     "snapshot_parents",
     # A stream reads the data files that each commit appended.
     "streams_of_appends",
+    # Statistics of a snapshot have its number of rows, without any column.
+    "row_count_statistics",
+    # Columns can have exact types such as `VARCHAR(20)`.
+    "declared_types",
 ]
 """The name of something that a table may be able to do."""
 

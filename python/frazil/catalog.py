@@ -327,6 +327,7 @@ class Catalog:
         *,
         data: Any = None,
         if_not_exists: bool = False,
+        declared_types: Mapping[str, str] | None = None,
     ) -> Table:
         """Creates a table, empty or with its first rows: `catalog.create_table("db.events", data=rows)`.
 
@@ -347,6 +348,8 @@ class Catalog:
             data: The first rows, as for `Table.append`. The table and its rows come in one commit where the catalog can
                 do this. Otherwise the table is created first, and dropped again if the rows can't be written.
             if_not_exists: If the table exists, return it as it is, without the rows of `data`.
+            declared_types: For tables of Paimon: exact types of columns, `{"code": "VARCHAR(20)", "age": "TINYINT"}`.
+                Writers then refuse values that do not fit. Other columns have the types of the schema.
 
         Raises:
             AlreadyExistsError: The table exists, and `if_not_exists` is not set.
@@ -359,7 +362,7 @@ class Catalog:
         variants: set[str] = set()
         if schema is None:
             schema, variants = _schema_of_rows(rows)
-        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields, declared_types)
         try:
             if rows is not None:
                 return self._filled(identifier, new, rows)
@@ -398,6 +401,8 @@ class Catalog:
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
         identifier_fields: Columns | None = None,
+        *,
+        declared_types: Mapping[str, str] | None = None,
     ) -> Table:
         """Gives a table another definition and no rows. Its identity, its snapshots, tags and other branches stay.
 
@@ -409,17 +414,20 @@ class Catalog:
             schema: The columns.
             partition_by: How rows are grouped into files.
             sort_by: How rows are sorted in files.
-            properties: Table properties to set. Others stay. `format-version` may raise the version.
+            properties: Table properties to set. Others stay, except those of a table of Paimon, which has only these
+                options afterwards. `format-version` may raise the version.
             location: The table's location. Another one is refused.
-            format: `iceberg`. Tables of Paimon can't be replaced.
+            format: The format of the table. Tables of Paimon keep their partition columns. They are first emptied, and
+                then get the new definition.
             identifier_fields: The columns that together identify a row.
+            declared_types: As for `create_table`.
 
         Raises:
             NotFoundError: The table does not exist.
             UnsupportedError: The table's format can't do it, or the location is another one.
             CommitConflictError: Another commit changed the columns or the partitioning meanwhile.
         """
-        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields, declared_types)
         return Table(self._core.replace_table(identifier, new, False), identifier)
 
     def create_or_replace_table(
@@ -941,6 +949,7 @@ def _new_table(
     location: str | os.PathLike[str] | None,
     format: str,
     identifier_fields: Columns | None,
+    declared_types: Mapping[str, str] | None = None,
 ) -> NewTable:
     """The definition of a new table, as the core takes it."""
     if format not in TABLE_FORMATS:
@@ -954,6 +963,7 @@ def _new_table(
         properties=configuration.table_properties(arguments.texts(properties)),
         location=None if location is None else arguments.path("location", location),
         identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+        declared_types=arguments.texts(declared_types, "declared_types"),
         format=format,
     )
 

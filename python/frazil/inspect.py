@@ -189,6 +189,13 @@ class Inspect:
         """For tables of Paimon: the consumers that read changes. Columns: `consumer_id`, `next_snapshot_id`."""
         return self._rows("consumers")
 
+    def loads(self) -> pa.Table:
+        """For tables of Paimon: the files of other formats whose rows were loaded by COPY INTO.
+
+        Columns: `file_path`, `file_size_in_bytes`, `last_modified`, `loaded_at`, `snapshot_id`, `record_count`.
+        """
+        return self._rows("loads")
+
     def buckets(self, at: At | None = None) -> pa.Table:
         """For tables of Paimon: the buckets that have files in one version.
 

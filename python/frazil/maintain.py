@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import inspect
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
@@ -15,10 +17,12 @@ from frazil.display import tables
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Columns, Filter
+from frazil.inspect import Inspect
 from frazil.names import answers
 from frazil.requests.handle import TableHandle
-from frazil.requests.maintenance import FileOrder, Maintenance, OrphanOptions, RewriteRules, result
+from frazil.requests.maintenance import FileOrder, LoadedFile, Maintenance, OrphanOptions, RewriteRules, result
 from frazil.results import shortened
+from frazil.tagging.automatic import create_automatic_tags
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +35,7 @@ __all__ = [
     "OrphanFiles",
     "PartitionStatistics",
     "RewrittenDeletes",
+    "RewrittenIndexes",
     "RewrittenManifests",
 ]
 
@@ -150,6 +155,18 @@ class RewrittenManifests(NamedTuple):
 
     def __repr__(self) -> str:
         return shortened(self)
+
+
+class RewrittenIndexes(NamedTuple):
+    """The indexes of data files that were written again.
+
+    Attributes:
+        partitions: The number of partitions with such files.
+        files: The number of data files.
+    """
+
+    partitions: int
+    files: int
 
 
 class ColumnStatistics(NamedTuple):
@@ -653,6 +670,158 @@ class Maintain:
         )
         self._table._core, done = self._table._core.maintain(action)
         return None if done is None else result(PartitionStatistics, done)
+
+    def rewrite_file_indexes(
+        self,
+        where: Filter | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenIndexes:
+        """For tables of Apache Paimon: writes the indexes of existing data files, as the table's options ask for them.
+
+        Set an option such as `file-index.bloom-filter.columns` first. Data files are read and stay as they are. A file
+        whose schema has other names or types for the indexed columns keeps its indexes.
+
+        Args:
+            where: Which partitions. It can use partition columns only.
+            branch: The branch, if not `main`.
+            snapshot_properties: Properties to add to the snapshot.
+
+        Raises:
+            InvalidInputError: The table's options ask for no index, or the filter uses other columns.
+            CommitConflictError: Another commit removed one of the files.
+        """
+        action = Maintenance.RewriteFileIndexes(
+            filter=None if where is None else str(where),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        self._table._core, done = self._table._core.maintain(action)
+        return result(RewrittenIndexes, done)
+
+    def reset_consumer(self, consumer: str, next_snapshot: int | None = None) -> None:
+        """For tables of Apache Paimon: sets the snapshot that a consumer reads next, or removes the consumer.
+
+        A consumer is a stream that has said which snapshots it still needs. Expiry keeps these snapshots.
+
+        Args:
+            consumer: Its name. A consumer that does not exist is made.
+            next_snapshot: The id of the snapshot. None removes the consumer.
+
+        Raises:
+            NotFoundError: The snapshot does not exist.
+        """
+        action = Maintenance.ResetConsumer(
+            consumer=consumer,
+            next_snapshot=None if next_snapshot is None else arguments.count("next_snapshot", next_snapshot),
+        )
+        self._table._core, _ = self._table._core.maintain(action)
+
+    def clear_consumers(self, including: str | None = None, excluding: str | None = None) -> list[str]:
+        """For tables of Apache Paimon: removes consumers, so that expiry no longer keeps their snapshots.
+
+        Args:
+            including: A regular expression of whole names. None is all consumers.
+            excluding: A regular expression of the names of consumers that stay.
+
+        Returns:
+            The names of the consumers that were removed.
+        """
+        chosen, kept = (None if text is None else _pattern(text) for text in (including, excluding))
+        names: list[str] = Inspect(self._table._core).consumers().column("consumer_id").to_pylist()
+        names = [name for name in names if chosen is None or chosen.fullmatch(name)]
+        names = [name for name in names if kept is None or not kept.fullmatch(name)]
+        for name in names:
+            self.reset_consumer(name)
+        return names
+
+    def mark_partitions_done(self, *partitions: Mapping[str, object]) -> None:
+        """For tables of Apache Paimon: marks partitions as complete, by a file `_SUCCESS` in the folder of each.
+
+        Other jobs can wait for this file. Its content is the time of the first and of the last mark.
+
+        Args:
+            partitions: The values of partition columns, as they are in the names of folders: `{"day": "2026-01-02"}`.
+                The last columns may be left out.
+
+        Raises:
+            InvalidInputError: A column is no partition column.
+            UnsupportedError: The table's option `partition.mark-done-action` asks for another action.
+        """
+        action = Maintenance.MarkPartitionsDone(partitions=[arguments.texts(one) for one in partitions])
+        self._table._core, _ = self._table._core.maintain(action)
+
+    def set_earliest_snapshot(self, snapshot_id: int) -> None:
+        """For tables of Apache Paimon: makes a snapshot the earliest one that other engines look for.
+
+        This repairs tables whose oldest snapshots have lost files. No file is deleted.
+
+        Args:
+            snapshot_id: The id. All snapshots from there on must exist.
+
+        Raises:
+            InvalidInputError: It is earlier than the present earliest one, or a later snapshot is missing.
+        """
+        action = Maintenance.SetEarliestSnapshot(snapshot_id=arguments.count("snapshot_id", snapshot_id))
+        self._table._core, _ = self._table._core.maintain(action)
+
+    def create_automatic_tags(self) -> list[str]:
+        """For tables of Apache Paimon: makes the tags that options such as `tag.automatic-creation` ask for.
+
+        Java's writers make them after each commit. With `tag.num-retained-max` the oldest ones are removed, and with
+        `tag.time-expire-enabled` all tags whose time is over.
+
+        Returns:
+            The names of the new tags.
+
+        Raises:
+            InvalidInputError: An option of the table has no such value.
+        """
+        return create_automatic_tags(self._table)
+
+    def record_loads(self, files: Sequence[tuple[str, int, dt.datetime, int]]) -> None:
+        """For tables of Apache Paimon: records that rows of files were loaded, so that COPY INTO skips these files.
+
+        `inspect.loads()` lists the records. A file that has another size or time is another file.
+
+        Args:
+            files: The path, the size in bytes, the time of the last change and the number of rows of each file.
+
+        Raises:
+            InvalidInputError: The table has no snapshot.
+        """
+        snapshot = self._table._core.snapshot()
+        if snapshot is None:
+            raise InvalidInputError("a table without snapshots has loaded no files")
+        now = arguments.milliseconds(dt.datetime.now(dt.timezone.utc))
+        loads: list[LoadedFile] = [
+            {
+                "path_hash": hashlib.sha256(path.encode()).hexdigest()[:16],
+                "path": path,
+                "size_bytes": size,
+                "modified_ms": arguments.milliseconds(changed),
+                "loaded_at_ms": now,
+                "snapshot_id": snapshot.id,
+                "rows": rows,
+            }
+            for path, size, changed, rows in files
+        ]
+        self._table._core, _ = self._table._core.maintain(Maintenance.RecordLoads(loads))
+
+    def purge(self) -> None:
+        """For tables of Apache Paimon: removes all rows, branches, tags, consumers, old snapshots and unused files.
+
+        Only the table itself and one empty snapshot stay. Do it only while nobody writes to the table: files of writers
+        that have not committed yet are deleted, too.
+        """
+        self._table._core, _ = self._table._core.maintain(Maintenance.Purge())
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InvalidInputError(f"'{text}' is no regular expression: {error}") from error
 
 
 def _rewrite_rules(

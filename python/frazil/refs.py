@@ -138,6 +138,22 @@ class RefChanges:
         """
         return self._change(evolution.fast_forward(name, to))
 
+    def merge(self, name: str, into: str = "main") -> Self:
+        """For tables of Apache Paimon without primary key: adds the files of a branch to another one, in one commit.
+
+        Both branches must still have all of their snapshots, and all of these must be appends. Files that the other
+        branch has are not added again.
+
+        Args:
+            name: The branch with the files.
+            into: The branch that gets them.
+
+        Raises:
+            NotFoundError: A branch does not exist.
+            InvalidInputError: The branches have different columns, or other commits than appends.
+        """
+        return self._change(evolution.merge_branch(into, name))
+
     def set_retention(
         self,
         name: str,

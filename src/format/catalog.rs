@@ -13,6 +13,8 @@ pub struct NewTable {
     pub properties: BTreeMap<String, String>,
     /// Columns that together identify a row, by dotted path; `None` takes those of the schema.
     pub identifier_fields: Option<Vec<String>>,
+    /// Exact types of columns by name, as texts, where the format has more types than this crate: `VARCHAR(20)`.
+    pub declared_types: BTreeMap<String, String>,
     /// Its location. A file-system catalog chooses the location itself and refuses another one.
     pub location: Option<String>,
 }

@@ -69,6 +69,8 @@ pub enum RefChange {
     Rename(String),
     /// Moves a branch to the snapshot of another reference, which must descend from its own.
     FastForward(String),
+    /// Adds the files that another branch was given since both were the same.
+    Merge(String),
     /// Sets how long it is kept.
     Retain(Retention),
     /// Moves a branch to any snapshot.
@@ -90,7 +92,7 @@ impl RefUpdate {
     /// The references that it changes.
     pub fn changes(&self) -> Vec<&str> {
         match &self.change {
-            RefChange::Rename(to) | RefChange::FastForward(to) => vec![&self.name, to],
+            RefChange::Rename(to) | RefChange::FastForward(to) | RefChange::Merge(to) => vec![&self.name, to],
             _ => vec![&self.name],
         }
     }

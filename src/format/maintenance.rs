@@ -29,6 +29,18 @@ pub enum Maintenance {
     ComputeStatistics(StatisticsOptions),
     /// Counts the files and rows of each partition of a snapshot. Without an id, it is the current snapshot.
     ComputePartitionStatistics(Option<i64>),
+    /// Sets the snapshot that a consumer reads next, or removes the consumer.
+    ResetConsumer(ConsumerReset),
+    /// Marks partitions as complete. Each has values of partition columns, as texts.
+    MarkPartitionsDone(Vec<BTreeMap<String, String>>),
+    /// Makes a snapshot the earliest one of the table for readers.
+    SetEarliestSnapshot(i64),
+    /// Writes the indexes of existing data files again.
+    RewriteFileIndexes(FileIndexOptions),
+    /// Removes everything but the table itself.
+    Purge,
+    /// Records that the rows of files of other formats were loaded.
+    RecordLoads(Vec<LoadedFile>),
 }
 
 impl Maintenance {
@@ -45,6 +57,12 @@ impl Maintenance {
             Maintenance::ConvertEqualityDeletes(_) => "convert_equality_deletes",
             Maintenance::ComputeStatistics(_) => "compute_statistics",
             Maintenance::ComputePartitionStatistics(_) => "compute_partition_statistics",
+            Maintenance::ResetConsumer(_) => "reset_consumer",
+            Maintenance::MarkPartitionsDone(_) => "mark_partitions_done",
+            Maintenance::SetEarliestSnapshot(_) => "set_earliest_snapshot",
+            Maintenance::RewriteFileIndexes(_) => "rewrite_file_indexes",
+            Maintenance::Purge => "purge",
+            Maintenance::RecordLoads(_) => "record_loads",
         }
     }
 }
@@ -64,6 +82,56 @@ pub enum Maintained {
     Deletes(RewrittenDeletes),
     /// Results of the actions that compute statistics; `None` if there was nothing to compute.
     Statistics(Option<ComputedStatistics>),
+    /// The result of [`Maintenance::RewriteFileIndexes`].
+    FileIndexes(RewrittenIndexes),
+    /// The action has no result.
+    Done,
+}
+
+/// A file of another format whose rows a table got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// The first 16 hexadecimal digits of the SHA-256 of its path. Empty in a record that was read.
+    pub path_hash: String,
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: i64,
+    /// When it was changed last, milliseconds since the epoch.
+    pub modified_ms: i64,
+    /// When it was loaded, milliseconds since the epoch.
+    pub loaded_at_ms: i64,
+    /// The snapshot with its rows.
+    pub snapshot_id: i64,
+    /// The number of its rows.
+    pub rows: i64,
+}
+
+/// The progress of a consumer: a reader that follows the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerReset {
+    /// Its name.
+    pub consumer: String,
+    /// The snapshot that it reads next. `None` removes the consumer.
+    pub next_snapshot: Option<i64>,
+}
+
+/// Which data files get their indexes again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileIndexOptions {
+    /// Which partitions: those with rows that the filter keeps. It may use partition columns only.
+    pub filter: Option<Predicate>,
+    /// The branch and the snapshot properties of the commit.
+    pub commit: CommitOptions,
+}
+
+/// The indexes that were written again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RewrittenIndexes {
+    /// The partitions of the data files.
+    pub partitions: usize,
+    /// The data files with new indexes.
+    pub files: usize,
 }
 
 /// The treatment of a listed file that the table records with another scheme or authority.

@@ -32,6 +32,10 @@ pub struct Behaviour {
     pub snapshot_parents: bool,
     /// A stream reads the data files that each commit appended.
     pub streams_of_appends: bool,
+    /// Statistics of a snapshot have its number of rows, without any column.
+    pub row_count_statistics: bool,
+    /// Columns can have exact types such as `VARCHAR(20)`.
+    pub declared_types: bool,
 }
 
 impl Behaviour {
@@ -44,6 +48,8 @@ impl Behaviour {
         plan_cache: false,
         snapshot_parents: false,
         streams_of_appends: false,
+        row_count_statistics: false,
+        declared_types: false,
     };
 }
 

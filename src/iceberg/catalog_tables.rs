@@ -237,6 +237,12 @@ impl IcebergCatalog {
             Some(names) => with_identifiers(schema, names)?,
         };
         let spec = parse_partition_by(&request.partition_by, &schema)?;
+        if let Some(name) = request.declared_types.keys().next() {
+            return Err(ICEBERG
+                .lacks("declared types of columns")
+                .with("column", name)
+                .hint("Leave out declared_types="));
+        }
         let sort_order = parse_sort_by(&request.sort_by, &schema)?;
         let properties = self.properties_of_new("table", request.properties)?;
         check_values(&properties, &BTreeMap::new())?;

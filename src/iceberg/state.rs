@@ -28,6 +28,8 @@ pub static ICEBERG: TableFormat = TableFormat {
         plan_cache: true,
         snapshot_parents: true,
         streams_of_appends: true,
+        row_count_statistics: false,
+        declared_types: false,
     },
     instead: &[],
 };

@@ -14,6 +14,8 @@ use crate::format::table_format::TableFormat;
 use crate::paimon::catalog::new_schema::first_schema;
 use crate::paimon::catalog::warehouse::Warehouse;
 use crate::paimon::evolve::option_checks::check_new;
+use crate::paimon::spec::data_type::DataField;
+use crate::paimon::spec::data_type_text::parse_type_text;
 use crate::paimon::spec::from_types::data_field;
 use crate::paimon::spec::schema::SchemaParts;
 use crate::paimon::state::{PAIMON, PaimonTable};
@@ -64,6 +66,16 @@ impl PaimonCatalog {
         PaimonTable::find(&self.store, &root, &self.storage_options)?.ok_or_else(none)
     }
 
+    /// Gives a table another definition and no rows.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `Unsupported` for other partition columns; as [`PaimonCatalog::create`].
+    pub(crate) fn replace(&self, ident: &TableIdent, schema: &Schema, request: &NewTable) -> Result<PaimonTable> {
+        let table = self.load(ident)?;
+        table.folder().replace_definition(parts_of(schema, request)?, &check_new).with("table", ident)?;
+        table.refresh()
+    }
+
     /// Creates a table, and the folder of its database if it does not exist.
     ///
     /// # Errors
@@ -72,26 +84,7 @@ impl PaimonCatalog {
         let [database] = &ident.namespace[..] else {
             return Err(Error::invalid("Paimon's databases don't nest").with("table", ident.to_string()));
         };
-        if request.location.is_some() {
-            return Err(Error::invalid("a file-system catalog chooses the location of Paimon tables itself")
-                .hint("Leave out the location"));
-        }
-        if !request.sort_by.is_empty() {
-            return Err(Error::unsupported("tables of Paimon have no sort order other than their key")
-                .hint("Leave out sort_by"));
-        }
-        let primary_keys = match &request.identifier_fields {
-            Some(names) => names.clone(),
-            None => schema.identifier_field_ids.iter().filter_map(|id| schema.name_of(*id)).collect(),
-        };
-        let fields = schema.fields.iter().map(|f| data_field(f).with("column", &f.name)).collect::<Result<_>>()?;
-        let parts = SchemaParts {
-            fields,
-            partition_keys: request.partition_by.clone(),
-            primary_keys,
-            options: request.properties.clone(),
-            ..SchemaParts::default()
-        };
+        let parts = parts_of(schema, request)?;
         check_new(&first_schema(parts.clone(), now_ms())?)?;
         match self.warehouse.create_database(database) {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
@@ -100,6 +93,49 @@ impl PaimonCatalog {
         self.warehouse.create_table(database, &ident.name, parts)?;
         self.load(ident)
     }
+}
+
+/// The parts of the schema of a table.
+fn parts_of(schema: &Schema, request: &NewTable) -> Result<SchemaParts> {
+    if request.location.is_some() {
+        return Err(Error::invalid("a file-system catalog chooses the location of Paimon tables itself")
+            .hint("Leave out the location"));
+    }
+    if !request.sort_by.is_empty() {
+        return Err(
+            Error::unsupported("tables of Paimon have no sort order other than their key").hint("Leave out sort_by")
+        );
+    }
+    let primary_keys = match &request.identifier_fields {
+        Some(names) => names.clone(),
+        None => schema.identifier_field_ids.iter().filter_map(|id| schema.name_of(*id)).collect(),
+    };
+    let fields = schema.fields.iter().map(|f| data_field(f).with("column", &f.name)).collect::<Result<_>>()?;
+    let fields = with_declared(fields, &request.declared_types)?;
+    Ok(SchemaParts {
+        fields,
+        partition_keys: request.partition_by.clone(),
+        primary_keys,
+        options: request.properties.clone(),
+        ..SchemaParts::default()
+    })
+}
+
+/// The columns with their exact types.
+fn with_declared(mut fields: Vec<DataField>, declared: &BTreeMap<String, String>) -> Result<Vec<DataField>> {
+    for (name, text) in declared {
+        let none = || Error::invalid("a declared type is that of no column").with("column", name);
+        let field = fields.iter_mut().find(|f| f.name == *name).ok_or_else(none)?;
+        let ty = parse_type_text(text).map_err(|e| Error::invalid(e.message()).with("column", name))?;
+        if ty.to_primitive().is_none() || ty.to_primitive() != field.ty.to_primitive() {
+            let (now, given) = (&field.ty, &ty);
+            return Err(
+                Error::invalid(format!("a column of type {now} can't be declared as {given}")).with("column", name)
+            );
+        }
+        field.ty.kind = ty.kind;
+    }
+    Ok(fields)
 }
 
 /// The only level of a namespace.

@@ -20,7 +20,7 @@ use crate::types::{PartitionField, PartitionSpec, Schema, SortOrder, Transform};
 pub static PAIMON: TableFormat = TableFormat {
     id: "paimon",
     name: "Apache Paimon",
-    behaviour: Behaviour::NONE,
+    behaviour: Behaviour { row_count_statistics: true, declared_types: true, ..Behaviour::NONE },
     instead: &[(
         "transactions",
         "A commit makes one kind of change. To commit several writes at once, use table.writer() and table.commit([message, ...]). To publish several changes together, make them on a branch and call refs.fast_forward",

@@ -12,6 +12,7 @@ use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
 use crate::format::commit_rows::CommitRows;
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
+use crate::format::diagnosis::repair::{RepairOptions, RepairStep};
 use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{Maintained, Maintenance};
@@ -176,6 +177,10 @@ impl seam::Table for PaimonTable {
 
     fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn seam::Table>> {
         PaimonTable::evolve(self, evolutions).map(shared)
+    }
+
+    fn repair(&self, options: &RepairOptions) -> Result<(Arc<dyn seam::Table>, Vec<RepairStep>)> {
+        PaimonTable::repair(self, options).map(|(table, steps)| (shared(table), steps))
     }
 
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {

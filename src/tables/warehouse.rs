@@ -28,12 +28,16 @@ impl SharedWarehouse {
         self.paimon.list_namespaces(&[])
     }
 
-    /// Refuses a verb that replaces a table of Paimon, or makes one of a table of Iceberg.
-    fn check_replaceable(&self, ident: &TableIdent, format: &TableFormat, verb: &str) -> Result<()> {
-        let known = self.paimon.load_table(ident).if_found()?;
-        match known.is_some() || format.id == PAIMON.id {
-            true => Err(PAIMON.lacks(verb).with("table", ident).hint("Drop the table and create it again")),
-            false => Ok(()),
+    /// Refuses to replace a table by one of another format.
+    fn check_format(&self, ident: &TableIdent, format: &TableFormat) -> Result<()> {
+        match self.load_table(ident).if_found()? {
+            Some(known) if known.format().id != format.id => {
+                let (old, new) = (known.format().name, format.name);
+                Err(Error::unsupported(format!("a table of {old} can't be replaced by one of {new}"))
+                    .with("table", ident)
+                    .hint("Drop the table and create it again"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -190,7 +194,6 @@ impl Creations for SharedWarehouse {
         self.iceberg.begin_table(ident, schema, request, format)
     }
 
-    /// A missing table of either format can be created. Only those of Iceberg can be replaced.
     fn replace_table(
         &self,
         ident: &TableIdent,
@@ -199,11 +202,14 @@ impl Creations for SharedWarehouse {
         format: &TableFormat,
         or_create: bool,
     ) -> Result<Arc<dyn Table>> {
-        if format.id == PAIMON.id && or_create && !self.table_exists(ident)? {
-            return self.create_table(ident, schema, request, format);
+        self.check_format(ident, format)?;
+        if format.id != PAIMON.id {
+            return self.iceberg.replace_table(ident, schema, request, format, or_create);
         }
-        self.check_replaceable(ident, format, "replace_table")?;
-        self.iceberg.replace_table(ident, schema, request, format, or_create)
+        match self.paimon.replace(ident, schema, &request) {
+            Err(e) if or_create && e.kind() == ErrorKind::NotFound => self.create_table(ident, schema, request, format),
+            replaced => Ok(Arc::new(replaced?)),
+        }
     }
 
     fn begin_replacement(
@@ -214,7 +220,13 @@ impl Creations for SharedWarehouse {
         format: &TableFormat,
         or_create: bool,
     ) -> Result<Box<dyn Transaction>> {
-        self.check_replaceable(ident, format, "replace_table_transaction")?;
+        self.check_format(ident, format)?;
+        if format.id == PAIMON.id {
+            return Err(format
+                .lacks("replace_table_transaction")
+                .with("table", ident)
+                .hint("Replace the table with replace_table(), then append rows"));
+        }
         self.iceberg.begin_replacement(ident, schema, request, format, or_create)
     }
 }

@@ -142,4 +142,4 @@ def test_expiry(paimon: Paimon) -> None:
         with pytest.raises(fz.UnsupportedError):
             t.maintain.expire_snapshots(**arguments)
     with pytest.raises(fz.UnsupportedError, match="not with tables of Apache Paimon"):
-        t.maintain.rewrite_manifests()
+        t.maintain.rewrite_manifests(spec_id=0)

@@ -139,16 +139,45 @@ def test_wrong_definitions_change_nothing(catalog: fz.Catalog, tmp_path: pathlib
     assert catalog.replace_table("db.t", SCHEMA, location=table.location).location == table.location
 
 
-def test_paimon_tables_are_not_replaced(tmp_path: pathlib.Path) -> None:
+def test_paimon_tables_are_replaced(tmp_path: pathlib.Path) -> None:
     catalog = fz.catalog("c", warehouse=tmp_path / "wh")
     catalog.create_namespace("db")
-    made = catalog.create_or_replace_table("db.p", SCHEMA, format="paimon")
-    assert made.format == "paimon"
-    for format in ("paimon", "iceberg"):
-        with pytest.raises(fz.UnsupportedError, match=r"Drop the table and create it again"):
-            catalog.create_or_replace_table("db.p", SCHEMA, format=format)
-        with pytest.raises(fz.UnsupportedError):
-            catalog.replace_table_transaction("db.p", SCHEMA, format=format)
+    old = pa.schema([("k", pa.int32()), ("v", pa.string()), ("n", pa.int32())])
+    made = catalog.create_or_replace_table(
+        "db.p", old, properties={"bucket": "2"}, format="paimon", identifier_fields=["k"]
+    )
+    made.append(pa.table({"k": pa.array([1, 2], pa.int32()), "v": ["a", "b"], "n": pa.array([5, 6], pa.int32())}))
+    ids = {field.name: field.id for field in made.schema}
+    # A column of the same name and type keeps its id. `n` has another type.
+    new = pa.schema([("n", pa.string()), ("k", pa.int32()), ("w", pa.float64())])
+    replaced = catalog.replace_table("db.p", new, properties={"bucket": "4"}, format="paimon", identifier_fields=["k"])
+    assert replaced.scan().count() == 0
+    assert replaced.properties == {"bucket": "4"}
+    assert {field.name: field.id for field in replaced.schema} == {"n": 3, "k": ids["k"], "w": 4}
+    replaced.append(pa.table({"n": ["x"], "k": pa.array([1], pa.int32()), "w": [0.5]}))
+    assert replaced.scan().to_arrow().to_pylist() == [{"n": "x", "k": 1, "w": 0.5}]
+    assert sorted(row["v"] for row in replaced.scan(at=1).to_arrow().to_pylist()) == ["a", "b"]
+    assert [snapshot.operation for snapshot in replaced.snapshots] == ["append", "overwrite", "append"]
+
+
+def test_what_a_replaced_paimon_table_keeps(tmp_path: pathlib.Path) -> None:
+    catalog = fz.catalog("c", warehouse=tmp_path / "wh")
+    catalog.create_namespace("db")
+    schema = pa.schema([("id", pa.int64()), ("p", pa.string())])
+    table = catalog.create_table("db.p", schema, partition_by="p", format="paimon")
+    table.append(pa.table({"id": [1], "p": ["a"]}))
+    for wrong, error in [
+        ({"format": "iceberg"}, "can't be replaced by one of Apache Iceberg"),
+        ({"format": "paimon"}, "other partition columns"),
+        ({"format": "paimon", "partition_by": "p", "properties": {"bucket": "0"}}, "buckets"),
+    ]:
+        with pytest.raises(fz.FrazilError, match=error):
+            catalog.replace_table("db.p", schema, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(fz.UnsupportedError, match="replace_table_transaction"):
+        catalog.replace_table_transaction("db.p", schema, partition_by="p", format="paimon")
+    with pytest.raises(fz.NotFoundError):
+        catalog.replace_table("db.none", schema, format="paimon")
+    assert table.refresh().scan().count() == 1
 
 
 def test_a_server_gets_one_commit(server: RestServer) -> None:

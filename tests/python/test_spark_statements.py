@@ -59,6 +59,7 @@ def catalogs(tmp_path: Path, spark: Any) -> Iterator[dict[str, Any]]:
     for name in (*settings, *SETTINGS):
         spark.conf.unset(name)
     spark.sql("DROP TABLE IF EXISTS spark_source")
+    spark.sql("DROP DATABASE IF EXISTS spark_catalog.hive_db CASCADE")
 
 
 def _filled(text: str, table: fz.Table) -> str:

@@ -34,7 +34,8 @@ _VERBS: dict[str, dict[str, tuple[str, ...]]] = {
         MAINTENANCE: (
             *("compact", "compute_partition_statistics", "compute_statistics", "convert_equality_deletes"),
             *("expire_snapshots", "remove_dangling_deletes", "remove_orphan_files", "rewrite_manifests"),
-            "rewrite_position_deletes",
+            *("clear_consumers", "create_automatic_tags", "mark_partitions_done", "purge", "record_loads"),
+            *("reset_consumer", "rewrite_file_indexes", "rewrite_position_deletes", "set_earliest_snapshot"),
         )
     },
 }

@@ -21,6 +21,7 @@ __all__ = [
     "create_tag",
     "drop_ref",
     "fast_forward",
+    "merge_branch",
     "remove_properties",
     "rename_branch",
     "replace_ref",
@@ -130,6 +131,11 @@ def drop_ref(name: str) -> Evolution:
 def rename_branch(name: str, to: str) -> Evolution:
     """Gives a branch another name."""
     return Evolution.RenameBranch(name, to)
+
+
+def merge_branch(name: str, source: str) -> Evolution:
+    """Adds the files of another branch to a branch."""
+    return Evolution.MergeBranch(name, source)
 
 
 def fast_forward(name: str, to: str) -> Evolution:

@@ -24,6 +24,7 @@ __all__ = [
     "CompactionGroup",
     "DeletePart",
     "FileOrder",
+    "LoadedFile",
     "Maintenance",
     "MaintenanceParts",
     "OrphanOptions",
@@ -48,6 +49,18 @@ class FileOrder(TypedDict):
     zorder_by: list[str] | None
     zorder_max_output_size: int | None
     zorder_var_length_contribution: int | None
+
+
+class LoadedFile(TypedDict):
+    """A file of another format whose rows were loaded. Times are milliseconds since the epoch."""
+
+    path_hash: str
+    path: str
+    size_bytes: int
+    modified_ms: int
+    loaded_at_ms: int
+    snapshot_id: int
+    rows: int
 
 
 class OrphanOptions(TypedDict):

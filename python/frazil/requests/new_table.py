@@ -18,4 +18,5 @@ class NewTable(TypedDict):
     properties: dict[str, str]
     location: str | None
     identifier_fields: list[str] | None
+    declared_types: dict[str, str]
     format: str

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import struct
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -28,7 +29,7 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark import wire
 from frazil.spark.workers.remote import on_executors_each
 
-__all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
+__all__ = ["bucket", "days", "descriptor_to_string", "hours", "months", "path_to_descriptor", "truncate", "years"]
 
 
 def bucket(buckets: int, column: str | Column) -> Column:
@@ -97,7 +98,7 @@ class Transform:
 class TransformTexts:
     """Runs on executors: the same for values that come as JSON, with Spark's name of their type."""
 
-    def __init__(self, transform: Transform) -> None:
+    def __init__(self, transform: Transform | DescriptorFunction) -> None:
         self._transform = transform
 
     def __call__(self, texts: Any, types: Any) -> Any:
@@ -148,7 +149,7 @@ _JSON = {
 }
 
 
-def _apply(transform: Transform, column: str | Column, type: str | st.DataType) -> Column:
+def _apply(transform: Transform | DescriptorFunction, column: str | Column, type: str | st.DataType) -> Column:
     column = f.col(column) if isinstance(column, str) else column
     # Spark asks for type hints, but a function of any type has no hints.
     with warnings.catch_warnings():
@@ -156,8 +157,78 @@ def _apply(transform: Transform, column: str | Column, type: str | st.DataType) 
         return _udf(transform, type)(column)
 
 
+class DescriptorFunction:
+    """Runs on executors: one of the functions about descriptors of blobs."""
+
+    def __init__(self, name: str) -> None:
+        self.shown = name
+
+    def __call__(self, array: pa.Array) -> pa.Array:
+        """The results as Arrow."""
+        if self.shown == "path_to_descriptor":
+            return pa.array([None if v is None else _descriptor(v) for v in array.to_pylist()], pa.binary())
+        return pa.array([None if v is None else _shown_descriptor(v) for v in array.to_pylist()], pa.string())
+
+
+_MAGIC = 0x424C4F4244455343
+_VERSION = 2
+
+
+def _descriptor(uri: str, offset: int = 0, length: int = -1) -> bytes:
+    """What Paimon writes about a blob: a version, a mark, the place of its file, and where it is in the file."""
+    path = uri.encode()
+    return struct.pack("<bqi", _VERSION, _MAGIC, len(path)) + path + struct.pack("<qq", offset, length)
+
+
+def _shown_descriptor(descriptor: bytes) -> str:
+    """A descriptor as Java shows it.
+
+    Raises:
+        InvalidInputError: The bytes are no descriptor.
+    """
+    try:
+        (version,) = struct.unpack_from("<b", descriptor)
+        at = 1 if version < _VERSION else 9
+        known = version <= _VERSION and (at == 1 or struct.unpack_from("<q", descriptor, 1) == (_MAGIC,))
+        (size,) = struct.unpack_from("<i", descriptor, at)
+        path = descriptor[at + 4 : at + 4 + size]
+        offset, length = struct.unpack_from("<qq", descriptor, at + 4 + size)
+        if not known or size < 0:
+            raise InvalidInputError("the bytes are no descriptor of a blob")
+        return f"BlobDescriptor{{version={version}, uri='{path.decode()}', offset={offset}, length={length}}}"
+    except (struct.error, UnicodeDecodeError) as error:
+        raise InvalidInputError("the bytes are no descriptor of a blob") from error
+
+
+def path_to_descriptor(column: str | Column) -> Column:
+    """The descriptor of the blob that is a whole file, as binary: Paimon's `sys.path_to_descriptor`.
+
+    Args:
+        column: The paths of the files.
+    """
+    return _apply(DescriptorFunction("path_to_descriptor"), column, "binary")
+
+
+def descriptor_to_string(column: str | Column) -> Column:
+    """A descriptor of a blob as text: Paimon's `sys.descriptor_to_string`. Other bytes fail when Spark runs the query.
+
+    Args:
+        column: Descriptors, as binary.
+    """
+    return _apply(DescriptorFunction("descriptor_to_string"), column, "string")
+
+
 def register_transform(spark: SparkSession, name: str, transform: Transform, type: str) -> None:
     """Makes a transform a function of SQL in a session.
+
+    Raises:
+        UnsupportedError: PySpark is older than 4.1.
+    """
+    register_function(spark, name, transform, type)
+
+
+def register_function(spark: SparkSession, name: str, function: Transform | DescriptorFunction, type: str) -> None:
+    """Makes a function on Arrow columns a function of SQL in a session.
 
     Raises:
         UnsupportedError: PySpark is older than 4.1.
@@ -171,11 +242,11 @@ def register_transform(spark: SparkSession, name: str, transform: Transform, typ
         ) from error
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        kernel: Any = arrow_udf(on_executors_each(transform, transform.shown), type, ArrowUDFType.SCALAR)
+        kernel: Any = arrow_udf(on_executors_each(function, function.shown), type, ArrowUDFType.SCALAR)
         spark.udf.register(name, kernel)
 
 
-def _udf(transform: Transform, type: str | st.DataType) -> Callable[[Column], Column]:
+def _udf(transform: Transform | DescriptorFunction, type: str | st.DataType) -> Callable[[Column], Column]:
     try:
         from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
     except ImportError:

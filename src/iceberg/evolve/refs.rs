@@ -125,6 +125,8 @@ fn changed(base: &TableMetadata, name: &str, change: &RefChange, now_ms: i64) ->
             Ok(next)
         }
         RefChange::FastForward(to) => fast_forward(base, name, to, now_ms),
+        RefChange::Merge(_) => Err(Error::unsupported("branches of tables of Apache Iceberg can't be merged")
+            .hint("Move a branch with fast_forward(), or pick its snapshots with cherry_pick()")),
         RefChange::Retain(retention) => {
             let mut reference = existing(base, name)?.clone();
             retain(&mut reference, retention)?;

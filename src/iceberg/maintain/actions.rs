@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::maintenance::{Maintained, Maintenance};
-use crate::iceberg::state::IcebergTable;
+use crate::iceberg::state::{ICEBERG, IcebergTable};
 
 impl IcebergTable {
     /// Runs one action. Returns the table at its newest version, and the action's result.
@@ -32,6 +32,14 @@ impl IcebergTable {
             Maintenance::ComputeStatistics(options) => with(self.compute_statistics(options)?, Maintained::Statistics),
             Maintenance::ComputePartitionStatistics(snapshot_id) => {
                 with(self.compute_partition_statistics(*snapshot_id)?, Maintained::Statistics)
+            }
+            Maintenance::ResetConsumer(_)
+            | Maintenance::MarkPartitionsDone(_)
+            | Maintenance::SetEarliestSnapshot(_)
+            | Maintenance::RewriteFileIndexes(_)
+            | Maintenance::Purge
+            | Maintenance::RecordLoads(_) => {
+                Err(ICEBERG.lacks(action.name()).with("table", self.location()).hint("Tables of Apache Paimon have it"))
             }
         }
     }

@@ -107,7 +107,7 @@ impl TableFolder {
     }
 
     /// Removes the changelogs from a number on, because a rollback removes their commits.
-    pub(super) fn drop_changelogs_from(&self, first: i64) -> Result<()> {
+    pub(in crate::paimon) fn drop_changelogs_from(&self, first: i64) -> Result<()> {
         let (kept, gone): (Vec<i64>, Vec<i64>) = self.changelog_ids()?.into_iter().partition(|id| *id < first);
         if gone.is_empty() {
             return Ok(());

@@ -17,7 +17,7 @@ impl TableFolder {
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) fn highest_field_id(&self, current: &TableSchema) -> Result<FieldId> {
+    pub(in crate::paimon) fn highest_field_id(&self, current: &TableSchema) -> Result<FieldId> {
         let mut highest = current.highest_field_id.max(highest_of(&current.fields));
         for id in self.schema_ids()? {
             match if id == current.id { continue } else { self.schema(id) } {
@@ -52,7 +52,7 @@ fn highest_in(ty: &DataType) -> FieldId {
 ///
 /// # Errors
 /// `InvalidInput` if the largest number is used.
-pub(super) fn next_schema_id(id: i64) -> Result<i64> {
+pub(in crate::paimon) fn next_schema_id(id: i64) -> Result<i64> {
     id.checked_add(1).ok_or_else(|| Error::used_up("schema ids"))
 }
 
@@ -60,7 +60,7 @@ pub(super) fn next_schema_id(id: i64) -> Result<i64> {
 ///
 /// # Errors
 /// `InvalidInput` if there are no more ids.
-pub(super) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataField> {
+pub(in crate::paimon) fn renumbered(field: &DataField, next: &mut FieldId) -> Result<DataField> {
     let id = *next;
     // Higher ids are those of key columns in files.
     if id >= STORED_KEY_BASE {

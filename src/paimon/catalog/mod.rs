@@ -18,7 +18,7 @@ pub mod alter;
 pub mod changelogs;
 mod expiring;
 pub(crate) mod expiry_roots;
-mod field_ids;
+pub(in crate::paimon) mod field_ids;
 pub mod filesystem;
 pub mod metadata;
 mod named_columns;

@@ -56,7 +56,7 @@ const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
 ///
 /// # Errors
 /// `InvalidInput` with the reason.
-pub(super) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Result<TableSchema> {
+pub(in crate::paimon) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Result<TableSchema> {
     check_names(&parts.fields)?;
     let lists = [("primary key", &parts.primary_keys), ("partition", &parts.partition_keys)];
     for (what, names) in lists {

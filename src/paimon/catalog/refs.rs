@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::filesystem::{MAIN_BRANCH, TableFolder};
-use super::warehouse::remove_below;
+use super::warehouse::{files_below, remove_below};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::catalog::tag_times::{tag_file, trimmed};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
@@ -140,17 +140,7 @@ impl TableFolder {
     /// `AlreadyExists` if the branch already exists; `NotFound` if the tag does not exist; `InvalidInput` if that can't
     /// be its name; those of the store.
     pub fn create_branch(&self, name: &str, tag: Option<&str>) -> Result<TableFolder> {
-        new_name(name, "branch")?;
-        if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(Error::invalid(format!("'{name}' can't be the name of a branch")));
-        }
-        if self.branch_folders()?.iter().any(|branch| branch == name) {
-            let there = self.on_branch(name);
-            if there.is_complete()? {
-                return Err(Error::already_exists(format!("the branch '{name}' already exists")));
-            }
-            there.remove_branch_folder()?;
-        }
+        self.clear_for_branch(name)?;
         let tag = tag.map(|tag| self.tag(tag)).transpose()?;
         let branch = self.on_branch(name);
         let last_schema = match &tag {
@@ -175,6 +165,52 @@ impl TableFolder {
             return Err(e.with("branch", name));
         }
         Ok(branch)
+    }
+
+    /// Checks that a new branch can have a name, and removes what an interrupted call left there.
+    fn clear_for_branch(&self, name: &str) -> Result<()> {
+        new_name(name, "branch")?;
+        if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Error::invalid(format!("'{name}' can't be the name of a branch")));
+        }
+        if self.branch_folders()?.iter().any(|branch| branch == name) {
+            let there = self.on_branch(name);
+            if there.is_complete()? {
+                return Err(Error::already_exists(format!("the branch '{name}' already exists")));
+            }
+            there.remove_branch_folder()?;
+        }
+        Ok(())
+    }
+
+    /// Gives a branch another name. Object stores can't rename folders: there its files are copied and then removed. If
+    /// that is interrupted, the branch has its old name, or both names.
+    ///
+    /// # Errors
+    /// `NotFound` if the branch does not exist; `AlreadyExists` if the name is taken; `InvalidInput` for the main
+    /// branch, and if that can't be its name; those of the store.
+    pub fn rename_branch(&self, name: &str, to: &str) -> Result<()> {
+        if name == MAIN_BRANCH {
+            return Err(Error::invalid("the main branch can't be renamed"));
+        }
+        let (from, branch) = (self.branch(name)?, self.on_branch(to));
+        self.clear_for_branch(to)?;
+        match self.store().rename_folder(&from.branch_root(), &branch.branch_root()) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => {}
+            renamed => return renamed,
+        }
+        let root = from.branch_root();
+        for path in files_below(self.store().as_ref(), &root)? {
+            let end = path.strip_prefix(&root).unwrap_or_default();
+            if !end.starts_with("/schema/") {
+                copy(self, &path, &format!("{}{end}", branch.branch_root()))?;
+            }
+        }
+        // Last, because a branch exists once it has its lowest schema.
+        for id in from.schema_ids()?.into_iter().rev() {
+            copy(self, &from.schema_path(id), &branch.schema_path(id))?;
+        }
+        from.remove_branch_folder()
     }
 
     fn remove_branch_folder(&self) -> Result<()> {

@@ -43,7 +43,7 @@ pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> R
 }
 
 /// Creates the file of a schema. A file counts as written even if the reply was an error.
-pub(super) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) -> Result<()> {
+pub(in crate::paimon) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) -> Result<()> {
     let bytes = schema.encode();
     match store.put_if_absent(path, &bytes) {
         Ok(()) => Ok(()),
@@ -190,6 +190,13 @@ pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str)
         in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
     }
     folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("The folder contains other files")
+}
+
+/// All files below a folder.
+pub(super) fn files_below(store: &dyn Store, folder: &str) -> Result<Vec<String>> {
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    collect(store, folder, MAX_DEPTH, &mut files, &mut folders)?;
+    Ok(files)
 }
 
 /// All files below a folder, and all folders, inner ones first.

@@ -195,6 +195,7 @@ impl<'p> SnapshotAttempt<'p> {
     ) -> Result<(Vec<FileEntry>, Vec<FileEntry>, Vec<IndexEntry>)> {
         let mut entries = ChangeEntries::new(&base.schema, &self.input.changes, self.input.replaced.as_ref());
         let mut added = entries.added(&self.input.changes.added)?;
+        added.extend(self.input.changes.adopted.iter().cloned());
         if self.input.replaced.is_some() {
             added = upgraded(&base.schema, added)?;
             check_buckets(&added)?;
@@ -250,7 +251,8 @@ impl<'p> SnapshotAttempt<'p> {
         let (schema, latest, files) = (&*base.schema, base.latest.as_ref(), &mut self.files);
         let layout = ManifestLayout::of(schema)?;
         let before = latest.map(|s| data_manifests(self.input.folder.manifests(), s)).transpose()?.unwrap_or_default();
-        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout };
+        let joins_all = self.input.joins_manifests;
+        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout, joins_all };
         let before = merger.merge(files, before)?;
         let base_list = files.write_list(&before, &layout)?;
         let own = files.write_manifests(delta, &layout)?;
@@ -278,8 +280,11 @@ impl<'p> SnapshotAttempt<'p> {
         last.map_or(Ok(0), |(last, m)| last.checked_add(1).ok_or_else(|| overflow(&m.file_name)))
     }
 
-    /// The statistics file of the latest snapshot, as long as the schema is the same.
+    /// The commit's statistics file, or that of the latest snapshot as long as the schema is the same.
     fn statistics(&self, latest: &PaimonSnapshot, schema: &TableSchema) -> Result<Option<String>> {
+        if self.input.statistics.is_some() {
+            return Ok(self.input.statistics.clone());
+        }
         let Some(name) = &latest.statistics else { return Ok(None) };
         let path = join(&join(self.input.folder.root(), "statistics"), checked_name(name)?);
         let bytes = self.input.folder.store().get(&path).if_found()?;

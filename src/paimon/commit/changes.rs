@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::format::task::{BucketHashes, DataFile, NewBucketFile, WrittenAt};
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::IndexEntry;
 use crate::types::Value;
 
@@ -19,6 +20,8 @@ pub enum CommitKind {
     Compact,
     /// Removes files or rows.
     Overwrite,
+    /// Names a statistics file.
+    Analyze,
 }
 
 impl CommitKind {
@@ -28,8 +31,18 @@ impl CommitKind {
             CommitKind::Append => "APPEND",
             CommitKind::Compact => "COMPACT",
             CommitKind::Overwrite => "OVERWRITE",
+            CommitKind::Analyze => "ANALYZE",
         }
     }
+}
+
+/// The indexes of a data file, as its entry records them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedIndexes {
+    /// Indexes in the entry itself.
+    pub embedded: Option<Vec<u8>>,
+    /// The name of a file with indexes.
+    pub own_file: Option<String>,
 }
 
 /// Changes of a commit, independent of the snapshot below it.
@@ -37,10 +50,14 @@ impl CommitKind {
 pub struct Changes {
     /// Data files to add.
     pub added: Vec<NewBucketFile>,
+    /// Entries of files to add that another branch has.
+    pub adopted: Vec<FileEntry>,
     /// Data files to remove, as planning returned them. All must still exist.
     pub removed: Vec<DataFile>,
     /// Data files that move to another level unchanged.
     pub moved: Vec<(DataFile, i32)>,
+    /// Data files that get other indexes and stay unchanged otherwise.
+    pub reindexed: Vec<(DataFile, RecordedIndexes)>,
     /// Changelog files.
     pub changelog: Vec<NewBucketFile>,
     /// Index files to add and to remove. A file may replace another one, such as the hashes of a bucket or the
@@ -54,8 +71,10 @@ impl Changes {
     /// Whether nothing is done.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
+            && self.adopted.is_empty()
             && self.removed.is_empty()
             && self.moved.is_empty()
+            && self.reindexed.is_empty()
             && self.changelog.is_empty()
             && self.index.is_empty()
             && self.hashes.is_empty()
@@ -92,6 +111,10 @@ pub(super) struct CommitInput {
     /// The snapshot that the changes rely on; `Some(None)` if they rely on a table without snapshots.
     pub(super) only_on: Option<Option<i64>>,
     pub(super) owns_files: bool,
+    /// The name of the new statistics file.
+    pub(super) statistics: Option<String>,
+    /// Whether all manifests are merged that can be.
+    pub(super) joins_manifests: bool,
     /// The commit is younger than this snapshot and this time.
     pub(super) after: Option<WrittenAt>,
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::changes::{Changes, Replaced};
+use super::changes::{Changes, RecordedIndexes, Replaced};
 use super::merge::ALL;
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, NewBucketFile, Partition};
@@ -21,6 +21,9 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::types::Value;
 use crate::types::options::Options;
+
+/// How the names of files with indexes end.
+const INDEX_ENDING: &str = ".index";
 
 /// Makes the entries of a commit on top of a snapshot.
 #[derive(Debug)]
@@ -93,7 +96,9 @@ impl<'a> ChangeEntries<'a> {
         added: &[FileEntry],
     ) -> Result<Vec<FileEntry>> {
         let mut partitions: HashSet<Arc<[u8]>> = added.iter().map(|e| e.partition.clone()).collect();
-        for file in self.changes.removed.iter().chain(self.changes.moved.iter().map(|(file, _)| file)) {
+        let moved = self.changes.moved.iter().map(|(file, _)| file);
+        let reindexed = self.changes.reindexed.iter().map(|(file, _)| file);
+        for file in self.changes.removed.iter().chain(moved).chain(reindexed) {
             partitions.insert(self.rows.of(self.schema, &file.partition)?);
         }
         let index = self.changes.index.iter().filter(|e| e.index_type == DELETION_VECTORS);
@@ -104,7 +109,7 @@ impl<'a> ChangeEntries<'a> {
             Some(Replaced::Partition(values)) => in_partition(self.schema, partition, values).unwrap_or(true),
             _ => partitions.contains(partition),
         };
-        let takes_out = self.replaced.is_some() || !self.changes.removed.is_empty() || !self.changes.moved.is_empty();
+        let takes_out = self.replaced.is_some() || self.takes_out_files();
         let request = if takes_out { ALL } else { PaimonEntryRequest::default() };
         let manifests = data_manifests(from, latest)?;
         let live = live_files(from, &manifests, &PaimonEntryRequest { keep: Some(&keep), ..request })?;
@@ -126,7 +131,7 @@ impl<'a> ChangeEntries<'a> {
         }
         let changes = self.changes;
         let mut added = added;
-        if !changes.removed.is_empty() || !changes.moved.is_empty() {
+        if self.takes_out_files() {
             let places: HashMap<FilePlace, &FileEntry> = base.iter().map(|e| (place_of(e), e)).collect();
             let gone = |file: &DataFile| {
                 Error::conflict("a file that the commit removes is gone: another commit removed it first")
@@ -140,12 +145,23 @@ impl<'a> ChangeEntries<'a> {
                 out.push(entry.of_kind(DELETE));
                 added.push(FileEntry { level: *level, ..entry.of_kind(ADD) });
             }
+            for (file, indexes) in &changes.reindexed {
+                let entry = *places.get(&self.place(file)?).ok_or_else(|| gone(file))?;
+                out.push(entry.of_kind(DELETE));
+                added.push(with_indexes(entry, indexes));
+            }
         }
         if self.schema.options().boolean("manifest.delete-file-drop-stats", false)? {
             out = out.into_iter().map(FileEntry::without_stats).collect();
         }
         out.extend(added);
         Ok(out)
+    }
+
+    /// Whether the changes name files of the table.
+    fn takes_out_files(&self) -> bool {
+        let changes = self.changes;
+        !(changes.removed.is_empty() && changes.moved.is_empty() && changes.reindexed.is_empty())
     }
 
     /// Whether an overwrite removes a file.
@@ -183,6 +199,13 @@ impl<'a> ChangeEntries<'a> {
         out.extend(self.changes.index.iter().cloned());
         Ok(out)
     }
+}
+
+/// The entry that adds a file again, with other indexes.
+fn with_indexes(entry: &FileEntry, indexes: &RecordedIndexes) -> FileEntry {
+    let others = entry.extra_files.iter().filter(|name| !name.ends_with(INDEX_ENDING));
+    let extra_files = others.chain(&indexes.own_file).cloned().collect();
+    FileEntry { extra_files, embedded_index: indexes.embedded.clone(), ..entry.of_kind(ADD) }
 }
 
 fn place_of(entry: &FileEntry) -> FilePlace {

@@ -30,6 +30,19 @@ pub(super) struct ManifestMerger<'a> {
     pub(super) root: &'a str,
     pub(super) schema: &'a TableSchema,
     pub(super) layout: &'a ManifestLayout,
+    /// Whether to merge all that can be merged, and not only where it pays off for the next commits.
+    pub(super) joins_all: bool,
+}
+
+/// Whether some of the manifests can be joined, or have entries of removed files.
+///
+/// # Errors
+/// `InvalidInput` for options that can't be read.
+pub(crate) fn can_join(schema: &TableSchema, manifests: &[PaimonManifestFile]) -> Result<bool> {
+    let target = ManifestLayout::of(schema)?.target_bytes;
+    let deletes = manifests.iter().any(|m| m.deleted_files > 0);
+    let mut pairs = manifests.iter().zip(manifests.iter().skip(1));
+    Ok(manifests.len() > 1 && (deletes || pairs.any(|(a, b)| a.file_size < target && b.file_size < target)))
 }
 
 /// Combines entries. A file that was added and deleted again disappears.
@@ -62,7 +75,10 @@ impl ManifestMerger<'_> {
         files: &mut MetadataFiles,
         input: Vec<PaimonManifestFile>,
     ) -> Result<Vec<PaimonManifestFile>> {
-        let trigger = self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?;
+        let trigger = match self.joins_all {
+            true => 1,
+            false => self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?,
+        };
         let changing = |m: &PaimonManifestFile| m.deleted_files > 0 || m.file_size < self.layout.target_bytes;
         let changing_bytes: i64 = input.iter().filter(|m| changing(m)).map(|m| m.file_size).sum();
         if changing_bytes >= trigger
@@ -90,7 +106,10 @@ impl ManifestMerger<'_> {
         files: &mut MetadataFiles,
         input: Vec<PaimonManifestFile>,
     ) -> Result<Vec<PaimonManifestFile>> {
-        let min_count = self.schema.options().integer("manifest.merge-min-count")?.unwrap_or(30);
+        let min_count = match self.joins_all {
+            true => 1,
+            false => self.schema.options().integer("manifest.merge-min-count")?.unwrap_or(30),
+        };
         let (mut out, mut candidates, mut bytes) = (Vec::new(), Vec::new(), 0i64);
         for manifest in input {
             bytes = bytes.saturating_add(manifest.file_size);

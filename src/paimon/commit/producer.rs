@@ -66,6 +66,8 @@ impl Commit {
             shows_all: false,
             only_on: None,
             owns_files: false,
+            joins_manifests: false,
+            statistics: None,
             after: None,
         };
         Commit { input }
@@ -132,6 +134,19 @@ impl Commit {
     #[must_use]
     pub fn only_on(self, snapshot: Option<i64>) -> Self {
         Commit { input: CommitInput { only_on: Some(snapshot), ..self.input } }
+    }
+
+    /// Makes the commit merge all manifests that can be merged.
+    #[must_use]
+    pub(crate) fn joining_manifests(self) -> Self {
+        Commit { input: CommitInput { joins_manifests: true, ..self.input } }
+    }
+
+    /// Makes the commit name a statistics file, and nothing else.
+    #[must_use]
+    pub(crate) fn with_statistics(self, name: &str) -> Self {
+        let statistics = Some(name.to_owned());
+        Commit { input: CommitInput { kind: CommitKind::Analyze, statistics, ..self.input } }
     }
 
     /// Makes the commit own the data and index files that it adds: if it certainly fails, they are deleted.

@@ -5,6 +5,7 @@
 
 use serde_json::Value as Json;
 
+use super::branch_merge::merge_branch;
 use super::option_checks::check_change;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::evolution::Evolution;
@@ -316,10 +317,13 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
         RefChange::Drop if is_tag()? => drop_tag(folder, name),
         RefChange::Drop => folder.drop_branch(name),
         RefChange::Rename(to) if is_tag()? => folder.rename_tag(name, to),
-        RefChange::Rename(_) => {
-            folder.branch(name)?;
-            Err(refused("renaming branches", "Tags can be renamed"))
+        RefChange::Rename(to) => {
+            if folder.tag_names()?.iter().any(|tag| tag == to) {
+                return Err(Error::already_exists(format!("the tag '{to}' already exists")));
+            }
+            folder.rename_branch(name, to)
         }
+        RefChange::Merge(from) => merge_branch(folder, from, name),
         RefChange::FastForward(to) => fast_forward(folder, name, to),
         RefChange::Retain(kept) if is_tag()? => retain_tag(folder, name, retained(kept)?),
         RefChange::Retain(_) => Err(kept_otherwise()),

@@ -20,8 +20,8 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::rows::metadata_rows::MetadataRows;
 
-/// The names; as in Java, except for `refs` and `entries`.
-const NAMES: [&str; 13] = [
+/// The names; as in Java, except for `refs`, `loads` and `entries`.
+const NAMES: [&str; 14] = [
     "snapshots",
     "schemas",
     "options",
@@ -29,6 +29,7 @@ const NAMES: [&str; 13] = [
     "branches",
     "refs",
     "consumers",
+    "loads",
     "files",
     "entries",
     "manifests",
@@ -63,6 +64,7 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Resul
         "branches" => branches(folder),
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
+        "loads" => loads(folder),
         _ => files::of_version(table, version(table, at)?.as_deref(), name),
     }
 }
@@ -185,5 +187,18 @@ fn rows_of_consumers(folder: &TableFolder) -> Result<MetadataRows> {
     rows(vec![
         ("consumer_id", false, texts(all.iter().map(|(id, _)| Some(id.as_str())))),
         ("next_snapshot_id", false, longs(all.iter().map(|(_, next)| Some(*next)))),
+    ])
+}
+
+fn loads(folder: &TableFolder) -> Result<MetadataRows> {
+    let all = folder.loads()?;
+    let of = || all.iter();
+    rows(vec![
+        ("file_path", false, texts(of().map(|l| Some(l.path.as_str())))),
+        ("file_size_in_bytes", false, longs(of().map(|l| Some(l.size_bytes)))),
+        ("last_modified", false, instants(of().map(|l| Some(l.modified_ms)))),
+        ("loaded_at", false, instants(of().map(|l| Some(l.loaded_at_ms)))),
+        ("snapshot_id", false, longs(of().map(|l| Some(l.snapshot_id)))),
+        ("record_count", false, longs(of().map(|l| Some(l.rows)))),
     ])
 }

@@ -32,6 +32,38 @@ impl PaimonTable {
                 let (table, compacted) = self.compact(compaction)?;
                 Ok((table, Maintained::Compacted(compacted)))
             }
+            Maintenance::RewriteManifests(options) => {
+                let (table, rewritten) = self.rewrite_manifests(options)?;
+                Ok((table, Maintained::Manifests(rewritten)))
+            }
+            Maintenance::RewriteFileIndexes(options) => {
+                let (table, rewritten) = self.rewrite_file_indexes(options)?;
+                Ok((table, Maintained::FileIndexes(rewritten)))
+            }
+            Maintenance::ResetConsumer(reset) => {
+                self.folder().reset_consumer(reset).with("table", self.location())?;
+                Ok((self.refresh()?, Maintained::Done))
+            }
+            Maintenance::MarkPartitionsDone(partitions) => {
+                self.mark_done(partitions).with("table", self.location())?;
+                Ok((self.refresh()?, Maintained::Done))
+            }
+            Maintenance::SetEarliestSnapshot(id) => {
+                self.folder().set_earliest(*id).with("table", self.location())?;
+                Ok((self.refresh()?, Maintained::Done))
+            }
+            Maintenance::ComputeStatistics(options) => {
+                let (table, computed) = self.compute_statistics(options).with("table", self.location())?;
+                Ok((table, Maintained::Statistics(computed)))
+            }
+            Maintenance::RecordLoads(loads) => {
+                self.folder().record_loads(loads).with("table", self.location())?;
+                Ok((self.refresh()?, Maintained::Done))
+            }
+            Maintenance::Purge => {
+                self.purge().with("table", self.location())?;
+                Ok((self.refresh()?, Maintained::Done))
+            }
             other => Err(PAIMON.lacks(other.name()).with("table", self.location()).hint("Java Paimon does it")),
         }
     }

@@ -2,17 +2,35 @@
 //!
 //! [`actions`] runs an action. [`compact`] runs a compaction, and [`compact_job`] is its plan.
 //!
+//! - `column_facts`: what the rows of a table say about one column
 //! - `compact_append`: compaction of tables without primary key: joins small files, in their order where the
 //!   table has buckets
 //! - `compact_keyed`: compaction of tables with a primary key: merges the rows of a bucket by key, level by
 //!   level
 //! - `compact_postponed`: postponed buckets: gives waiting rows their buckets by the hashes of their keys
 //! - `compaction`: the tables and options that a compaction takes, and the counts of its result
+//! - `done_partitions`: marks partitions as complete
+//! - `file_indexes`: writes the indexes of existing data files again
+//! - `loads`: the files of other formats whose rows a table got
+//! - `lost_files`: takes data files that are gone out of the table
+//! - `manifest_rewrite`: joins manifests
+//! - `progress`: the progress of consumers, and the earliest snapshot
+//! - `purge`: removes everything but the table itself
+//! - `statistics`: statistics of the current snapshot
 
 pub(crate) mod actions;
+mod column_facts;
 pub mod compact;
 pub(crate) mod compact_append;
 pub(crate) mod compact_job;
 pub(crate) mod compact_keyed;
 pub(crate) mod compact_postponed;
 pub mod compaction;
+pub(crate) mod done_partitions;
+pub(crate) mod file_indexes;
+pub(crate) mod loads;
+pub(crate) mod lost_files;
+pub(crate) mod manifest_rewrite;
+pub(crate) mod progress;
+pub(crate) mod purge;
+pub(crate) mod statistics;

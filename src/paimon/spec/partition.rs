@@ -4,6 +4,8 @@
 //!
 //! Source: Paimon specification, "File Layouts"; Java's `FileStorePathFactory`.
 
+use std::collections::BTreeMap;
+
 use super::binary_row::BinaryRow;
 use super::bucket::POSTPONE_BUCKET;
 use super::data_type::{DataField, DataType};
@@ -136,6 +138,27 @@ impl TablePaths {
             format!("{}={}", escape(&field.name), escape(text))
         };
         Ok(self.fields.iter().zip(&partition.values).map(part).collect::<Vec<_>>().join("/"))
+    }
+
+    /// The folder of the partitions whose first columns have these values, as texts.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no value, or one of another column.
+    pub fn named_partition(&self, values: &BTreeMap<String, String>) -> Result<String> {
+        let named: Vec<_> = self.fields.iter().map_while(|f| Some((f, values.get(&f.name)?))).collect();
+        if named.is_empty() || named.len() != values.len() {
+            let columns = self.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(Error::invalid(
+                "a partition needs values of the first partition columns, and of no other ones",
+            )
+            .with("given", values.keys().cloned().collect::<Vec<_>>().join(", "))
+            .with("partition columns", columns));
+        }
+        let part = |(field, text): (&DataField, &String)| {
+            let text = if text.chars().all(char::is_whitespace) { &self.default_name } else { text };
+            format!("{}={}", escape(&field.name), escape(text))
+        };
+        Ok(join(&self.root, &named.into_iter().map(part).collect::<Vec<_>>().join("/")))
     }
 
     /// The folder of a bucket's files.

@@ -76,6 +76,20 @@ impl IndexPlan {
         Ok(Some(Arc::new(IndexPlan { columns, threshold, store })))
     }
 
+    /// Whether indexes of this size belong into the manifest.
+    pub(crate) fn is_small(&self, bytes: &[u8]) -> bool {
+        bytes.len() <= self.threshold
+    }
+
+    /// Whether the indexed columns have the same names and types in the schema of a file.
+    pub(crate) fn fits(&self, table: &TableSchema, of_file: &TableSchema) -> bool {
+        self.columns.iter().all(|column| {
+            table.fields.get(column.at).is_some_and(|now| {
+                of_file.field_by_id(now.id).is_some_and(|then| then.name == now.name && then.ty.kind == now.ty.kind)
+            })
+        })
+    }
+
     /// Indexes of a new file.
     ///
     /// # Errors
@@ -165,22 +179,30 @@ impl FileIndexes {
     /// # Errors
     /// `Unsupported` for indexes that are too large; those of the store.
     pub(crate) fn finish(self, data_file: &str) -> Result<IndexResult> {
+        let plan = self.plan.clone();
+        match self.encoded()? {
+            None => Ok(IndexResult::default()),
+            Some(bytes) if plan.is_small(&bytes) => Ok(IndexResult { embedded: Some(bytes), own_file: None }),
+            Some(bytes) => {
+                let path = index_path(data_file);
+                plan.store.put(&path, &bytes)?;
+                Ok(IndexResult { embedded: None, own_file: path.rsplit('/').next().map(str::to_owned) })
+            }
+        }
+    }
+
+    /// The completed indexes as bytes; `None` without any.
+    ///
+    /// # Errors
+    /// `Unsupported` for indexes that are too large.
+    pub(crate) fn encoded(self) -> Result<Option<Vec<u8>>> {
         let mut columns = IndexBytes::new();
         for (column, writer) in self.plan.columns.iter().zip(self.writers) {
             if let Some(bytes) = writer.finish().with("column", &column.name)? {
                 columns.entry(column.name.clone()).or_default().push((column.kind.clone(), Some(bytes)));
             }
         }
-        if columns.is_empty() {
-            return Ok(IndexResult::default());
-        }
-        let bytes = encode_file_index(&columns)?;
-        if bytes.len() <= self.plan.threshold {
-            return Ok(IndexResult { embedded: Some(bytes), own_file: None });
-        }
-        let path = index_path(data_file);
-        self.plan.store.put(&path, &bytes)?;
-        Ok(IndexResult { embedded: None, own_file: path.rsplit('/').next().map(str::to_owned) })
+        if columns.is_empty() { Ok(None) } else { encode_file_index(&columns).map(Some) }
     }
 }
 

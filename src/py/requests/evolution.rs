@@ -39,6 +39,8 @@ pub(in crate::py) enum PyEvolution {
     RenameBranch { name: String, to: String },
     /// Moves a branch forward to the snapshot of another reference.
     FastForward { name: String, to: String },
+    /// Adds the files of another branch to a branch.
+    MergeBranch { name: String, source: String },
     /// Sets the retention of a branch or tag.
     SetRetention { name: String, retention: PyRetention },
     /// Moves a branch to any snapshot.
@@ -126,6 +128,7 @@ impl PyEvolution {
             PyEvolution::ReplaceRef { name, at } => (name, RefChange::Replace(version(at.as_ref()))),
             PyEvolution::DropRef { name } => (name, RefChange::Drop),
             PyEvolution::RenameBranch { name, to } => (name, RefChange::Rename(to.clone())),
+            PyEvolution::MergeBranch { name, source } => (name, RefChange::Merge(source.clone())),
             PyEvolution::FastForward { name, to } => (name, RefChange::FastForward(to.clone())),
             PyEvolution::SetRetention { name, retention } => (name, RefChange::Retain(retention.read()?)),
             PyEvolution::SetSnapshot { branch, to } => (branch, RefChange::SetSnapshot(version(to.as_ref()))),

@@ -69,6 +69,18 @@ pub(in crate::py) enum PyMaintenance {
     ComputeStatistics { columns: Option<Vec<String>>, snapshot_id: Option<i64> },
     /// Counts the files and rows of each partition.
     ComputePartitionStatistics { snapshot_id: Option<i64> },
+    /// Sets the snapshot that a consumer reads next, or removes the consumer.
+    ResetConsumer { consumer: String, next_snapshot: Option<i64> },
+    /// Marks partitions as complete.
+    MarkPartitionsDone { partitions: Vec<BTreeMap<String, String>> },
+    /// Makes a snapshot the earliest one of the table for readers.
+    SetEarliestSnapshot { snapshot_id: i64 },
+    /// Writes the indexes of existing data files again.
+    RewriteFileIndexes { filter: Option<String>, branch: Option<String>, snapshot_properties: BTreeMap<String, String> },
+    /// Removes everything but the table itself.
+    Purge {},
+    /// Records that the rows of files of other formats were loaded.
+    RecordLoads { loads: Vec<PyLoadedFile> },
 }
 
 /// Which orphan files to remove: the dictionary `frazil.requests.maintenance.OrphanOptions`.
@@ -82,6 +94,33 @@ pub(in crate::py) struct PyOrphanOptions {
     equal_schemes: BTreeMap<String, String>,
     equal_authorities: BTreeMap<String, String>,
     outside_locations: Vec<String>,
+}
+
+/// A file whose rows were loaded: the dictionary `frazil.requests.maintenance.LoadedFile`.
+#[derive(Clone, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
+pub(in crate::py) struct PyLoadedFile {
+    path_hash: String,
+    path: String,
+    size_bytes: i64,
+    modified_ms: i64,
+    loaded_at_ms: i64,
+    snapshot_id: i64,
+    rows: i64,
+}
+
+impl PyLoadedFile {
+    fn read(&self) -> format::LoadedFile {
+        format::LoadedFile {
+            path_hash: self.path_hash.clone(),
+            path: self.path.clone(),
+            size_bytes: self.size_bytes,
+            modified_ms: self.modified_ms,
+            loaded_at_ms: self.loaded_at_ms,
+            snapshot_id: self.snapshot_id,
+            rows: self.rows,
+        }
+    }
 }
 
 /// Which files are rewritten, and the sizes of new ones.
@@ -203,6 +242,11 @@ impl PyMaintenance {
                 M::ComputeStatistics(format::StatisticsOptions { columns: columns.clone(), snapshot_id: *snapshot_id })
             }
             PyMaintenance::ComputePartitionStatistics { snapshot_id } => M::ComputePartitionStatistics(*snapshot_id),
+            PyMaintenance::ResetConsumer { consumer, next_snapshot } => {
+                M::ResetConsumer(format::ConsumerReset { consumer: consumer.clone(), next_snapshot: *next_snapshot })
+            }
+            PyMaintenance::MarkPartitionsDone { partitions } => M::MarkPartitionsDone(partitions.clone()),
+            PyMaintenance::SetEarliestSnapshot { snapshot_id } => M::SetEarliestSnapshot(*snapshot_id),
             PyMaintenance::CompactBuckets { filter: kept, minor, options, dry_run, branch, snapshot_properties } => {
                 M::CompactBuckets(format::BucketCompaction {
                     filter: filter(kept)?,
@@ -216,6 +260,28 @@ impl PyMaintenance {
             PyMaintenance::RewritePositionDeletes { .. } => M::RewritePositionDeletes(self.read_deletes()?),
             PyMaintenance::RemoveDanglingDeletes { .. } => M::RemoveDanglingDeletes(self.read_deletes()?),
             PyMaintenance::ConvertEqualityDeletes { .. } => M::ConvertEqualityDeletes(self.read_deletes()?),
+            other => other.read_of_folder()?,
+        })
+    }
+
+    /// An action on what belongs to a table besides its rows.
+    fn read_of_folder(&self) -> Result<format::Maintenance> {
+        use format::Maintenance as M;
+        Ok(match self {
+            PyMaintenance::RewriteFileIndexes { filter: kept, branch, snapshot_properties } => {
+                M::RewriteFileIndexes(format::FileIndexOptions {
+                    filter: filter(kept)?,
+                    commit: commit(branch, snapshot_properties),
+                })
+            }
+            PyMaintenance::ResetConsumer { consumer, next_snapshot } => {
+                M::ResetConsumer(format::ConsumerReset { consumer: consumer.clone(), next_snapshot: *next_snapshot })
+            }
+            PyMaintenance::MarkPartitionsDone { partitions } => M::MarkPartitionsDone(partitions.clone()),
+            PyMaintenance::SetEarliestSnapshot { snapshot_id } => M::SetEarliestSnapshot(*snapshot_id),
+            PyMaintenance::Purge {} => M::Purge,
+            PyMaintenance::RecordLoads { loads } => M::RecordLoads(loads.iter().map(PyLoadedFile::read).collect()),
+            _ => return Err(Error::internal("an action is not read")),
         })
     }
 

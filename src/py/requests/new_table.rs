@@ -19,14 +19,21 @@ pub(in crate::py) struct PyNewTable<'py> {
     properties: BTreeMap<String, String>,
     location: Option<String>,
     identifier_fields: Option<Vec<String>>,
+    declared_types: BTreeMap<String, String>,
     format: String,
 }
 
 impl PyNewTable<'_> {
     /// The columns, the rest of the definition, and the name of the format.
     pub(in crate::py) fn parts(self) -> (Arc<Schema>, NewTable, String) {
-        let PyNewTable { schema, partition_by, sort_by, properties, location, identifier_fields, format } = self;
-        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
-        (schema.get().inner.clone(), request, format)
+        let request = NewTable {
+            partition_by: self.partition_by,
+            sort_by: self.sort_by,
+            properties: self.properties,
+            location: self.location,
+            identifier_fields: self.identifier_fields,
+            declared_types: self.declared_types,
+        };
+        (self.schema.get().inner.clone(), request, self.format)
     }
 }

@@ -15,6 +15,8 @@ pub(in crate::py) enum PyMaintained {
     Compacted(PyCompacted),
     Deletes(PyRewrittenDeletes),
     Statistics(Option<PyComputedStatistics>),
+    FileIndexes(PyRewrittenIndexes),
+    Done(Option<()>),
 }
 
 /// The expired snapshots, and the files that nothing refers to any more.
@@ -80,6 +82,13 @@ pub(in crate::py) struct PyComputedStatistics {
     distinct: Pairs<i64>,
 }
 
+/// The indexes of data files that were written again.
+#[pyclass(name = "RewrittenIndexes", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyRewrittenIndexes {
+    partitions: usize,
+    files: usize,
+}
+
 impl From<format::Maintained> for PyMaintained {
     fn from(done: format::Maintained) -> Self {
         match done {
@@ -91,6 +100,10 @@ impl From<format::Maintained> for PyMaintained {
             format::Maintained::Compacted(done) => PyMaintained::Compacted(done.into()),
             format::Maintained::Deletes(done) => PyMaintained::Deletes(done.into()),
             format::Maintained::Statistics(done) => PyMaintained::Statistics(done.map(Into::into)),
+            format::Maintained::FileIndexes(done) => {
+                PyMaintained::FileIndexes(PyRewrittenIndexes { partitions: done.partitions, files: done.files })
+            }
+            format::Maintained::Done => PyMaintained::Done(None),
         }
     }
 }

@@ -30,6 +30,10 @@ pub enum TableCapability {
     SnapshotParents,
     /// See `Behaviour::streams_of_appends`.
     StreamsOfAppends,
+    /// See `Behaviour::row_count_statistics`.
+    RowCountStatistics,
+    /// See `Behaviour::declared_types`.
+    DeclaredTypes,
 }
 
 impl TableCapability {
@@ -49,6 +53,8 @@ impl TableCapability {
             "plan_cache" => TableCapability::PlanCache,
             "snapshot_parents" => TableCapability::SnapshotParents,
             "streams_of_appends" => TableCapability::StreamsOfAppends,
+            "row_count_statistics" => TableCapability::RowCountStatistics,
+            "declared_types" => TableCapability::DeclaredTypes,
             _ => return Err(Error::invalid(format!("tables have no capability '{name}'"))),
         })
     }
@@ -69,6 +75,8 @@ impl dyn Table {
             TableCapability::PlanCache => behaviour.plan_cache,
             TableCapability::SnapshotParents => behaviour.snapshot_parents,
             TableCapability::StreamsOfAppends => behaviour.streams_of_appends,
+            TableCapability::RowCountStatistics => behaviour.row_count_statistics,
+            TableCapability::DeclaredTypes => behaviour.declared_types,
         }
     }
 }

@@ -20,6 +20,7 @@ PARTS = [
     ["display"],
     ["inspect", "report", "requests", "schema"],
     ["doctor", "engines", "estimate", "evolve", "explain", "refs", "row_changes", "statistics"],
+    ["tagging"],
     ["differences", "maintain", "scan", "transaction"],
     ["table"],
     ["catalog"],

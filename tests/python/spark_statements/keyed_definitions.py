@@ -160,7 +160,13 @@ SQL_DDL_CASES = [
             (f"MSCK REPAIR TABLE {T}", "MSCK REPAIR", "not needed: partitions are in the metadata"),
         ]
     ],
-    key(SQL_DDL, f"ANALYZE TABLE {T} PARTITION (pt='p1') COMPUTE STATISTICS NOSCAN", lambda a: True, *SIMPLE),
+    key_no(
+        SQL_DDL,
+        f"ANALYZE TABLE {T} PARTITION (pt='p1') COMPUTE STATISTICS NOSCAN",
+        "ANALYZE TABLE … PARTITION",
+        "ANALYZE TABLE … COMPUTE STATISTICS",
+        *SIMPLE,
+    ),
     key(SQL_DDL, f"SHOW PARTITIONS {T}", lambda a: [r[0] for r in a.rows] == ["pt=p1", "pt=p2"], *SIMPLE),
     Case(
         OTHER,
@@ -195,21 +201,23 @@ SQL_DDL_CASES = [
         "AS SELECT 1 AS id, '2025' AS dt, '01' AS hh",
         lambda a: len(a.table.schema._core.identifier_field_ids) == 2 and a.of("id") == [1],
     ),
-    Case(
-        OTHER,
+    key(
         SQL_DDL,
         f"REPLACE TABLE {T} (user_id BIGINT, category STRING) TBLPROPERTIES ('primary-key' = 'user_id')",
-        before=(KEYED,),
-        refused="replace",
-        remedy="DROP TABLE and CREATE TABLE",
+        lambda a: (
+            (a.table.schema.names, a.data, "bucket" in a.table.properties) == (["user_id", "category"], [], False)
+            and a.table.schema._core.identifier_field_ids == [a.column("user_id").id]
+            and a.table.scan(at=1).to_arrow().to_pylist() == [{"k": 1, "v": "Hi"}, {"k": 2, "v": "Hello"}]
+        ),
+        KEYED,
+        KEYED_ROWS,
     ),
-    Case(
-        OTHER,
+    key(
         SQL_DDL,
-        f"CREATE OR REPLACE TABLE {T} TBLPROPERTIES ('primary-key' = 'k') AS SELECT 1 AS k",
-        before=(KEYED,),
-        refused="replace",
-        remedy="DROP TABLE and CREATE TABLE",
+        f"CREATE OR REPLACE TABLE {T} TBLPROPERTIES ('primary-key' = 'k') AS SELECT max(k) AS k FROM {T}",
+        lambda a: (a.table.schema.names, a.data, a.table.scan(at=1).count()) == (["k"], [{"k": 2}], 2),
+        KEYED,
+        KEYED_ROWS,
     ),
     key(
         SQL_DDL,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from spark_statements.case import OTHER, PROCEDURES, After, Case
-from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, T
+from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, SIMPLE, T
 
 PK = (KEYED, KEYED_ROWS, f"INSERT INTO {T} VALUES (3, 'x')")
 Y = "CALL lake.sys."
@@ -16,6 +17,36 @@ Y = "CALL lake.sys."
 
 def _sys(statement: str, check: Callable[[After], object], *before: str) -> Case:
     return Case(OTHER, PROCEDURES, statement, check, before, "db.t")
+
+
+def _folder(a: After) -> Path:
+    return Path(a.table.location.removeprefix("file://"))
+
+
+def _kinds(a: After) -> list[str]:
+    kinds: list[str] = a.table.inspect.snapshots().column("commit_kind").to_pylist()
+    return kinds
+
+
+def _consumers(a: After) -> list[tuple[str, int]]:
+    return [tuple(row.values()) for row in a.table.inspect.consumers().to_pylist()]  # type: ignore[misc]
+
+
+def _data_files(a: After) -> list[Path]:
+    return [path for path in _folder(a).rglob("bucket-*/*") if path.is_file() and not path.name.startswith(".")]
+
+
+def _day_before(a: After) -> str:
+    """The day before that of the first snapshot, on this machine."""
+    made = a.table.snapshots[0].timestamp.astimezone()
+    return f"{made - dt.timedelta(days=1):%Y-%m-%d}"
+
+
+def _without_first_file(lake: Any) -> None:
+    """Deletes the file of the partition p1."""
+    folder = Path(lake.load_table("db.t").location.removeprefix("file://"))
+    for path in folder.glob("pt=p1/bucket-*/*.parquet"):
+        path.unlink()
 
 
 def _with_watermarks(lake: Any) -> None:
@@ -26,6 +57,7 @@ def _with_watermarks(lake: Any) -> None:
         file.write_text(json.dumps({**json.loads(file.read_text()), "watermark": number * 1000}))
 
 
+CONSUMER = f"{Y}reset_consumer(table => 'db.t', consumerId => 'myid', nextSnapshotId => 2)"
 SYS_TAG = f"{Y}create_tag(table => 'db.t', tag => 'my_tag')"
 SYS_CASES = [
     _sys(f"{Y}compact(table => 'db.t')", lambda a: a.rows[0][0] is True and len(a.data) == 3, *PK),
@@ -80,15 +112,14 @@ SYS_CASES = [
         SYS_TAG,
         f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')",
     ),
-    Case(
-        OTHER,
-        PROCEDURES,
+    _sys(
         f"{Y}rename_branch(table => 'db.t', from_branch => 'b', to_branch => 'new_branch')",
-        None,
-        (*PK, SYS_TAG, f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')"),
-        "",
-        "renaming branches",
-        "create_branch, delete_branch",
+        lambda a: (
+            sorted(a.table.refs) == ["main", "my_tag", "new_branch"] and a.table.scan(at="new_branch").count() == 3
+        ),
+        *PK,
+        SYS_TAG,
+        f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')",
     ),
     _sys(
         f"{Y}fast_forward(table => 'db.t', branch => 'b')",
@@ -124,37 +155,111 @@ SYS_CASES = [
         "db.t",
         prepare=_with_watermarks,
     ),
+    _sys(
+        f"{Y}compact_manifest(`table` => 'db.t')",
+        lambda a: (
+            (len(a.table.inspect.manifests()), _kinds(a)) == (1, ["APPEND", "APPEND", "COMPACT"]) and len(a.data) == 3
+        ),
+        *PK,
+    ),
+    _sys(
+        f"{Y}trigger_tag_automatic_creation(table => 'db.t')",
+        lambda a: list(a.table.refs) == [_day_before(a), "main"],
+        f"CREATE TABLE {T} (k INT) TBLPROPERTIES ('tag.automatic-creation' = 'process-time')",
+        f"INSERT INTO {T} VALUES (1)",
+        f"INSERT INTO {T} VALUES (2)",
+    ),
+    _sys(
+        f"{Y}purge_files(table => 'db.t')",
+        lambda a: (
+            (a.rows[0][0], list(a.table.refs), a.data, _data_files(a)) == ("Success", ["main"], [], [])
+            and len(a.table.snapshots) == 1
+            and len(a.table.inspect.consumers()) == 0
+        ),
+        *PK,
+        SYS_TAG,
+        f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'my_tag')",
+        CONSUMER,
+    ),
+    _sys(
+        f"{Y}migrate_database(source_type => 'hive', database => 'hive_db', options => 'file.format=orc')",
+        lambda a: (
+            a.rows[0][0] == "migrate database is finished, success cnt: 1 , failed cnt: 0"
+            and a.catalog.load_table("hive_db.events").scan().to_arrow().to_pylist() == [{"id": 1, "v": "a"}]
+            and not a.spark.catalog.tableExists("spark_catalog.hive_db.events")
+        ),
+        "CREATE DATABASE spark_catalog.hive_db",
+        "CREATE TABLE spark_catalog.hive_db.events USING parquet AS SELECT 1 AS id, 'a' AS v",
+    ),
+    _sys(
+        f"{Y}migrate_table(source_type => 'hive', table => 'default.spark_source', target_table => 'db.t')",
+        lambda a: (
+            a.data == [{"id": 1, "pt": "x"}, {"id": 2, "pt": None}]
+            and [f.column for f in a.table.partition_spec.fields] == ["pt"]
+            and a.table.properties["partition.default-name"] == "__HIVE_DEFAULT_PARTITION__"
+            and not a.spark.catalog.tableExists("spark_source")
+        ),
+        "CREATE TABLE spark_source USING parquet PARTITIONED BY (pt) AS "
+        "SELECT * FROM VALUES (1, 'x'), (2, NULL) AS t(id, pt)",
+    ),
     Case(
         OTHER,
         PROCEDURES,
-        f"{Y}compact_manifest(`table` => 'db.t')",
-        None,
-        PK,
-        "",
-        "rewrite_manifests",
-        "the connector",
+        f"{Y}remove_unexisting_files(table => 'db.t')",
+        lambda a: len(a.rows) == 1 and a.rows[0].fileName.endswith(".parquet") and a.of("id") == [2],
+        SIMPLE,
+        "db.t",
+        prepare=_without_first_file,
+    ),
+    _sys(
+        f"{Y}repair_earliest_snapshot(table => 'db.t', snapshot_id => 2)",
+        lambda a: tuple(a.rows[0]) == (1, 2) and (_folder(a) / "snapshot/EARLIEST").read_text() == "2",
+        *PK,
+    ),
+    _sys(
+        f"{Y}merge_branch(table => 'db.t', source_branch => 'b')",
+        lambda a: a.of("id") == [1, 2, 3, 4] and a.table.scan(at="b").count() == 3,
+        *SIMPLE,
+        f"{Y}create_tag(table => 'db.t', tag => 'start')",
+        f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'start')",
+        f"INSERT INTO {T} VALUES (3, 'p1')",
+        "INSERT INTO lake.db.`t$branch_b` VALUES (4, 'p1')",
+    ),
+    _sys(CONSUMER, lambda a: _consumers(a) == [("myid", 2)], *PK),
+    _sys(
+        f"{Y}clear_consumers(table => 'db.t', includingConsumers => 'myid.*', excludingConsumers => 'myid1.*')",
+        lambda a: _consumers(a) == [("myid1", 1), ("other", 1)],
+        *PK,
+        CONSUMER,
+        f"{Y}reset_consumer(table => 'db.t', consumerId => 'myid1', nextSnapshotId => 1)",
+        f"{Y}reset_consumer(table => 'db.t', consumerId => 'other', nextSnapshotId => 1)",
+    ),
+    _sys(
+        f"{Y}mark_partition_done(table => 'db.t', partitions => 'pt=p1;pt=p2')",
+        lambda a: all(
+            sorted(json.loads((_folder(a) / f"pt={p}/_SUCCESS").read_text())) == ["creationTime", "modificationTime"]
+            for p in ("p1", "p2")
+        ),
+        *SIMPLE,
+    ),
+    _sys(
+        f"{Y}rewrite_file_index(table => 'db.t', where => \"pt = 'p1'\")",
+        # The index alone shows that the file does not have this value.
+        lambda a: tuple(a.rows[0]) == (1, 1) and len(list(a.table.scan("id = 50").plan_files())) == 0,
+        APPEND,
+        f"INSERT INTO {T} VALUES (1, 'p1'), (100, 'p1'), (1, 'p2')",
+        f"ALTER TABLE {T} SET TBLPROPERTIES ('file-index.bloom-filter.columns' = 'id')",
     ),
     *[
         Case(OTHER, PROCEDURES, f"{Y}{name}(table => 'db.t')", None, (), "", "can't be done", remedy)
         for name, remedy in [
             ("materialize_deletion_vectors", "the connector"),
             ("compact_chain_table", "the connector"),
-            ("trigger_tag_automatic_creation", "the connector"),
-            ("purge_files", "TRUNCATE, expire_snapshots"),
-            ("migrate_database", "CREATE TABLE AS SELECT"),
-            ("migrate_table", "CREATE TABLE AS SELECT"),
-            ("remove_unexisting_files", "the connector"),
             ("repair", "not needed"),
-            ("repair_earliest_snapshot", "the connector"),
-            ("merge_branch", "INSERT … SELECT"),
-            ("reset_consumer", "the connector"),
-            ("clear_consumers", "the connector"),
-            ("mark_partition_done", "the connector"),
             ("alter_view_dialect", "the connector"),
             ("create_function", "the connector"),
             ("alter_function", "the connector"),
             ("drop_function", "the connector"),
-            ("rewrite_file_index", "the connector"),
             ("create_global_index", "the connector"),
             ("drop_global_index", "the connector"),
             ("reassign_row_id", "the connector"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from spark_statements.case import OTHER, Case, ids, key, key_no
+import json
+from pathlib import Path
+from typing import Any
+
+from spark_statements.case import OTHER, After, Case, ids, key, key_no
 from spark_statements.keyed_definitions import (
     APPEND,
     AUXILIARY,
@@ -23,10 +27,33 @@ TARGET_ROWS = f"INSERT INTO {T} VALUES (1, 1.0, 'c1'), (5, 5.0, 'c5')"
 SOURCE = "(SELECT * FROM VALUES (1, 10.0D, 'c3'), (5, 50.0D, 'c1'), (9, 90.0D, 'c99') AS v(a, b, c))"
 TYPED = f"CREATE TABLE {T} (id INT, s STRUCT<c1: INT, c2: STRING>, name STRING) TBLPROPERTIES ('primary-key' = 'id')"
 DYNAMIC = "SET spark.sql.sources.partitionOverwriteMode=dynamic"
-COPIES = [
-    ("COPY INTO lake.db.t FROM '/data/csv_files/' FILE_FORMAT = (TYPE = CSV)", "`spark.read`, then INSERT … SELECT"),
-    ("COPY INTO '/export/a/' FROM lake.db.t FILE_FORMAT = (TYPE = JSON)", "`fz.spark.sql('SELECT …').write`"),
-]
+CSV_FILES = "COPY INTO '$place/csv_files/' FROM (SELECT 3 AS id, 'p1' AS pt) FILE_FORMAT = (TYPE = CSV)"
+STATISTICS_OF_ID = {
+    "colId": 0,
+    "distinctCount": 2,
+    "min": "1",
+    "max": "2",
+    "nullCount": 0,
+    "avgLen": 4,
+    "maxLen": 4,
+}
+STATISTICS_OF_PT = {"colId": 1, "distinctCount": 2, "nullCount": 0, "avgLen": 2, "maxLen": 2}
+PLACE_OF_BLOB = "version=2, uri='file:///path/to/blob_file', offset=0, length=-1"
+BLOB = f"CREATE TABLE {T} (id INT, content BINARY)"
+DESCRIPTOR = f"INSERT INTO {T} SELECT 1, sys.path_to_descriptor('file:///path/to/blob_file')"
+
+
+def _statistics(a: After, columns: dict[str, Any]) -> bool:
+    """Whether the newest snapshot names statistics of all rows with these columns."""
+    folder = Path(a.table.location.removeprefix("file://"))
+    newest = json.loads((folder / f"snapshot/snapshot-{a.table.snapshot.id}").read_text())
+    found = json.loads((folder / "statistics" / newest["statistics"]).read_text())
+    size = found.pop("mergedRecordSize")
+    expected = {"snapshotId": 1, "schemaId": 0, "mergedRecordCount": 2, "colStats": columns}
+    files = sum(path.stat().st_size for path in folder.glob("pt=*/bucket-*/*.parquet"))
+    return (newest["commitKind"], found, size) == ("ANALYZE", expected, files)
+
+
 SQL_WRITE_CASES = [
     key(SQL_WRITE, f"INSERT INTO {T} SELECT 3, 'p3'", lambda a: a.of("id") == [1, 2, 3], *SIMPLE),
     key(SQL_WRITE, f"INSERT OVERWRITE {T} SELECT 3, 'p1'", lambda a: a.of("id") == [3], *SIMPLE),
@@ -83,7 +110,22 @@ SQL_WRITE_CASES = [
         TARGET_ROWS,
         "SET `spark.paimon.write.merge-schema` = true",
     ),
-    *[key_no(SQL_WRITE, statement, "COPY INTO", remedy, APPEND) for statement, remedy in COPIES],
+    key(
+        SQL_WRITE,
+        f"COPY INTO {T} FROM '$place/csv_files/' FILE_FORMAT = (TYPE = CSV)",
+        lambda a: tuple(a.rows[0])[1:] == ("LOADED", 1, 1, 0, None) and a.of("id") == [3] and a.of("pt") == ["p1"],
+        APPEND,
+        CSV_FILES,
+    ),
+    key(
+        SQL_WRITE,
+        f"COPY INTO '$place/export/' FROM {T} FILE_FORMAT = (TYPE = JSON)",
+        lambda a: (
+            tuple(a.rows[0])[1:] == (a.rows[0].file_count, 2)
+            and sorted(map(tuple, a.spark.read.json(a.rows[0].output_path).collect())) == [(1, "p1"), (2, "p2")]
+        ),
+        *SIMPLE,
+    ),
 ]
 SQL_QUERY_CASES = [
     key(SQL_QUERY, f"SELECT * FROM {T}", ids([1, 2]), *SIMPLE),
@@ -110,12 +152,13 @@ SQL_QUERY_CASES = [
         ids([1, 2, 3]),
         *MANY,
     ),
-    key_no(
+    key(
         SQL_QUERY,
         "SELECT * FROM paimon_incremental_to_auto_tag('lake.db.t', '2024-12-04')",
-        "paimon_incremental_to_auto_tag can't be read",
-        "`paimon_incremental_query` between two tags",
+        ids([3]),
         *MANY,
+        f"ALTER TABLE {T} CREATE TAG `2024-12-02` AS OF VERSION 1",
+        f"ALTER TABLE {T} CREATE TAG `2024-12-04` AS OF VERSION 2",
     ),
     key(SQL_QUERY, f"SELECT * FROM {T} WHERE k=1", ids([1]), KEYED, KEYED_ROWS),
     key(SQL_QUERY, f"SELECT * FROM {T} WHERE k>1 AND v<'I'", ids([2]), KEYED, KEYED_ROWS),
@@ -127,7 +170,6 @@ SQL_QUERY_CASES = [
     ),
     key(SQL_QUERY, "SELECT * FROM lake.db.`t$ro`", ids([1, 2]), *SIMPLE),
 ]
-STATISTICS = "`scan.statistics()`"
 AUXILIARY_CASES = [
     key(
         AUXILIARY,
@@ -149,13 +191,19 @@ AUXILIARY_CASES = [
         *SIMPLE,
     ),
     key(AUXILIARY, "SHOW VIEWS IN lake.db LIKE 'test*'", lambda a: a.rows == [], APPEND),
-    key(AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS", lambda a: True, *SIMPLE),
-    *[
-        key_no(
-            AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS FOR {names}", "statistics", "`scan.statistics()`", *SIMPLE
-        )
-        for names in ("COLUMNS id", "ALL COLUMNS")
-    ],
+    key(AUXILIARY, f"ANALYZE TABLE {T} COMPUTE STATISTICS", lambda a: _statistics(a, {}), *SIMPLE),
+    key(
+        AUXILIARY,
+        f"ANALYZE TABLE {T} COMPUTE STATISTICS FOR COLUMNS id",
+        lambda a: _statistics(a, {"id": STATISTICS_OF_ID}),
+        *SIMPLE,
+    ),
+    key(
+        AUXILIARY,
+        f"ANALYZE TABLE {T} COMPUTE STATISTICS FOR ALL COLUMNS",
+        lambda a: _statistics(a, {"id": STATISTICS_OF_ID, "pt": STATISTICS_OF_PT}),
+        *SIMPLE,
+    ),
     key(AUXILIARY, f"REFRESH TABLE {T}", lambda a: True, APPEND),
     Case(OTHER, AUXILIARY, "SET spark.sql.sources.partitionOverwriteMode=dynamic", lambda a: len(a.rows) == 1, (), ""),
     Case(OTHER, AUXILIARY, "RESET spark.sql.sources.partitionOverwriteMode", lambda a: True, (DYNAMIC,), ""),
@@ -179,16 +227,26 @@ DEFAULT_CASES = [
         f"CREATE TABLE {T} (a INT, b INT DEFAULT 2)",
     ),
 ]
-BYTES = "the bytes of the column"
 FUNCTION_CASES = [
-    key_no(FUNCTIONS, statement, "can't be used in SQL", remedy, *SIMPLE)
-    for statement, remedy in [
-        (f"SELECT * FROM {T} WHERE pt = sys.max_pt('lake.db.t')", "SELECT max(pt)"),
-        (f"INSERT INTO {T} SELECT 1, sys.path_to_descriptor('file:///path/to/blob_file')", "the bytes of the file"),
-        (f"SELECT sys.descriptor_to_string(pt) FROM {T}", "the bytes of the column"),
-        (
-            f"SELECT sys.descriptor_to_presigned_url('db.t', pt, INTERVAL '5' MINUTE) FROM {T}",
-            "the bytes of the column",
-        ),
-    ]
+    key(FUNCTIONS, f"SELECT * FROM {T} WHERE pt = sys.max_pt('lake.db.t')", ids([2]), *SIMPLE),
+    key(
+        FUNCTIONS,
+        DESCRIPTOR,
+        lambda a: a.of("content") == [b"\x02CSEDBOLB\x19\0\0\0file:///path/to/blob_file" + b"\0" * 8 + b"\xff" * 8],
+        BLOB,
+    ),
+    key(
+        FUNCTIONS,
+        f"SELECT sys.descriptor_to_string(content) FROM {T}",
+        lambda a: [r[0] for r in a.rows] == [f"BlobDescriptor{{{PLACE_OF_BLOB}}}"],
+        BLOB,
+        DESCRIPTOR,
+    ),
+    key_no(
+        FUNCTIONS,
+        f"SELECT sys.descriptor_to_presigned_url('db.t', pt, INTERVAL '5' MINUTE) FROM {T}",
+        "can't be used in SQL",
+        "the bytes of the column",
+        *SIMPLE,
+    ),
 ]

@@ -71,7 +71,7 @@ def _add_columns(session: Session, target: Target, action: nodes.AddColumns) -> 
             default = None if column.default is None else _default(session, column.default, column.type)
             update.add_column(
                 path,
-                arrow_type_of(column.type),
+                arrow_type_of(column.type, supports(target.table._core, "declared_types")),
                 column.comment,
                 column.required,
                 default,
@@ -97,7 +97,8 @@ def _alter_column(session: Session, target: Target, action: nodes.AlterColumn) -
     path = _inner(target.table.schema, action.path)
     with target.table.update_schema(allow_incompatible_changes=False) as update:
         if action.type is not None:
-            _retype(target.table.schema, update, path, arrow_type_of(action.type))
+            exact = supports(target.table._core, "declared_types")
+            _retype(target.table.schema, update, path, arrow_type_of(action.type, exact))
         if action.comment is not None:
             update.update_column(path, doc=action.comment)
         if action.required is not None:

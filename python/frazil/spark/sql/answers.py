@@ -325,12 +325,14 @@ def _describe_namespace(session: Session, node: nodes.Describe, statement: str) 
 
 
 def analyze(session: Session, node: nodes.Analyze, statement: str) -> DataFrame:
-    """ANALYZE TABLE: computes the statistics of columns."""
+    """ANALYZE TABLE: computes the statistics of columns, and in some formats the number of rows."""
     target = session.target(node.name)
     if target is None:
         return session.spark.sql(statement)
     if node.columns is not None:
         target.table.maintain.compute_statistics(list(node.columns) or None)
+    elif supports(target.table._core, "row_count_statistics"):
+        target.table.maintain.compute_statistics([])
     return session.nothing()
 
 

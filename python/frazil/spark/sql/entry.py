@@ -13,7 +13,7 @@ from frazil.engines import Engine, Planning, check_engine, check_planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.spark.query import check_names, query_tables
-from frazil.spark.sql import alter, answers, changes, explaining, writes
+from frazil.spark.sql import alter, answers, changes, copying, explaining, writes
 from frazil.spark.sql import tables as definitions
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
@@ -162,6 +162,8 @@ _DONE: dict[type, Callable[[Session, Any, str], DataFrame]] = {
     nodes.Insert: writes.insert,
     nodes.SparkInsert: lambda session, node, statement: spliced(session, statement, node.query),
     nodes.Truncate: writes.truncate,
+    nodes.CopyIntoTable: copying.copy_into_table,
+    nodes.CopyIntoFiles: copying.copy_into_files,
     nodes.Delete: changes.delete_rows,
     nodes.Update: changes.update_rows,
     nodes.Merge: changes.merge_rows,

@@ -14,12 +14,15 @@ from pyspark.sql import functions as f
 
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan
+from frazil.spark.columns import quoted
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.sql.grammar.tokens import Name, shown
 from frazil.spark.sql.references import Function, Reference, Version
 from frazil.spark.sql.session import Place, Session
 from frazil.spark.sql.values import value_of
+from frazil.spark.types import spark_schema
 from frazil.table import Table
+from frazil.tagging.periods import TagPeriods
 
 __all__ = [
     "METADATA",
@@ -285,20 +288,39 @@ def function_source(session: Session, function: Function) -> Source | None:
     target = session.target(name) if name else None
     if target is None:
         return None
+    names = [quoted(field.name) for field in target.table.schema.fields]
     if function.name == "paimon_incremental_to_auto_tag":
-        raise UnsupportedError(
-            "paimon_incremental_to_auto_tag can't be read", hint="paimon_incremental_query(table, tag, tag) reads it"
-        )
-    if len(values) != 3:
+        if len(values) != 2:
+            raise InvalidInputError(f"{function.name} takes a table and a tag")
+        between = _automatic_tags(target.table, str(values[1]))
+        if between is None:
+            return session.spark.createDataFrame([], spark_schema(target.table.schema))
+        since, at = between
+    elif len(values) != 3:
         raise InvalidInputError(f"{function.name} takes a table, a start and an end")
-    if function.name == "paimon_incremental_query":
+    elif function.name == "paimon_incremental_query":
         since, at = values[1], values[2]
     else:
         since, at = (_moment(session, value) for value in values[1:])
     scan = target.table.changes(since=since, at=at)
-    names = [field.name for field in target.table.schema.fields]
     rows = scan.to_spark(session.spark, session.planning, session.engine)
-    return rows.select(*[f"`{name}`" for name in names])
+    # Deleted rows are left out, as the connector does.
+    return rows.where(~f.col("_change_type").isin("delete", "update_before")).select(*names)
+
+
+def _automatic_tags(table: Table, tag: str) -> tuple[str, str] | None:
+    """The automatic tag before a tag, and the tag itself; None if one of them does not exist.
+
+    Raises:
+        InvalidInputError: The tag's name is not that of an automatic tag.
+    """
+    periods = TagPeriods.of(table.properties)
+    end = periods.time_of(tag)
+    if end is None:
+        raise InvalidInputError(f"'{tag}' is not the name of an automatic tag", {"tag": tag})
+    names = [row["tag_name"] for row in table.inspect.tags().to_pylist()]
+    timed = [(time, name) for name in names if (time := periods.time_of(name)) is not None and time < end]
+    return (max(timed)[1], tag) if timed and tag in names else None
 
 
 def _moment(session: Session, value: Any) -> dt.datetime:

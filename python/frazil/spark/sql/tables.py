@@ -19,7 +19,7 @@ from frazil.spark.sql.grammar.tokens import shown
 from frazil.spark.sql.queries import qualified, run, spliced
 from frazil.spark.sql.session import Place, Session, renamed
 from frazil.spark.sql.terms import partition_term, shown_term
-from frazil.spark.sql.types import struct_of
+from frazil.spark.sql.types import exact_type, has_exact_type, struct_of
 from frazil.spark.write import append
 from frazil.table import Table
 
@@ -58,7 +58,7 @@ def create_table(session: Session, node: nodes.CreateTable, statement: str) -> D
     rows = None if node.query is None else run(session, node.query)
     new = _new_table(place, node, rows)
     if exists:
-        _replace(session, place, new, rows)
+        _replace(place, new, rows)
         return session.nothing()
     table = place.catalog.create_table(place.identifier, **new)
     try:
@@ -115,7 +115,27 @@ def _new_table(place: Place, node: nodes.CreateTable, rows: DataFrame | None) ->
         "location": definition.location or properties.pop("location", None),
         "format": format_,
         "identifier_fields": names,
+        **_declared(struct, format_),
     }
+
+
+def _declared(struct: st.StructType, format_: str) -> dict[str, Any]:
+    """The exact types of columns, for a format that has them.
+
+    Raises:
+        UnsupportedError: A part of a column has such a type.
+    """
+    if format_ == TABLE_FORMATS[0]:
+        return {}
+    found = {field.name: exact_type(field.dataType) for field in struct}
+    nested = [field.name for field in struct if found[field.name] is None and has_exact_type(field.dataType)]
+    if nested:
+        raise UnsupportedError(
+            f"column '{nested[0]}' has a part of a type such as varchar(n) or tinyint, which is not written yet",
+            {"column": nested[0]},
+            "Use string or int in structs, arrays and maps",
+        )
+    return {"declared_types": {name: text for name, text in found.items() if text is not None}}
 
 
 def _format(place: Place, definition: nodes.Definition) -> str:
@@ -142,17 +162,21 @@ def _properties(place: Place, definition: nodes.Definition) -> dict[str, str]:
     return found
 
 
-def _replace(session: Session, place: Place, new: Mapping[str, Any], rows: DataFrame | None) -> None:
-    """Gives a table another definition, and rows. Properties that are not given stay."""
-    old = place.catalog.load_table(place.identifier)
-    kept = {key: value for key, value in old.properties.items() if key not in _OWN}
-    given = {**new, "properties": {**kept, **new["properties"]}}
+def _replace(place: Place, new: Mapping[str, Any], rows: DataFrame | None) -> None:
+    """Gives a table another definition, and rows."""
     if rows is None:
-        place.catalog.replace_table(place.identifier, **given)
+        place.catalog.replace_table(place.identifier, **new)
         return
-    data = _named(rows, given["schema"]).toArrow()
-    with place.catalog.replace_table_transaction(place.identifier, **given) as transaction:
-        transaction.append(data)
+    rows = _named(rows, new["schema"])
+    try:
+        begun = place.catalog.replace_table_transaction(place.identifier, **new)
+    except UnsupportedError:
+        # The rows may come from the table itself, which is empty once it is replaced.
+        data = rows.toArrow()
+        place.catalog.replace_table(place.identifier, **new).append(data)
+        return
+    with begun as transaction:
+        transaction.append(rows.toArrow())
 
 
 def _named(rows: DataFrame, schema: Schema) -> DataFrame:

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 
 from frazil.capabilities import supports
-from frazil.exceptions import InvalidInputError
 from frazil.table import Table
+from frazil.tagging.periods import kept_for
 
-__all__ = ["kept_for", "retention_of"]
-
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?\Z")
-
-
-def kept_for(text: str) -> dt.timedelta:
-    """A duration such as `PT24H`.
-
-    Raises:
-        InvalidInputError: The text is no duration.
-    """
-    match = _DURATION.match(text)
-    if match is None or text in ("P", "PT"):
-        raise InvalidInputError(f"'{text}' is no duration")
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+__all__ = ["retention_of"]
 
 
 def retention_of(table: Table, name: str) -> dt.timedelta | int | None:

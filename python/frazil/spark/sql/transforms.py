@@ -1,11 +1,15 @@
-"""Iceberg's functions `system.bucket`, `system.days` and others in queries: they become functions of the session."""
+"""Functions of the connectors in queries: Iceberg's `system.bucket` and others, Paimon's `sys.max_pt` and others.
+
+They become functions of the session, or a value.
+"""
 
 from __future__ import annotations
 
-from frazil.exceptions import UnsupportedError
-from frazil.spark.functions import Transform, register_transform
-from frazil.spark.sql.grammar.tokens import Token, tokens_of
+from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.spark.functions import DescriptorFunction, Transform, register_function, register_transform
+from frazil.spark.sql.grammar.tokens import Cursor, Token, shown, tokens_of
 from frazil.spark.sql.session import Session
+from frazil.spark.sql.values import literal
 
 __all__ = ["with_transforms"]
 
@@ -13,11 +17,9 @@ _TIMES = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 _REFUSED = {
     "system.truncate": "frazil.spark.functions.truncate(width, column, type) makes a Column",
     "system.iceberg_version": "frazil.__version__ is Frazil's version",
-    "sys.max_pt": "SELECT max(column) FROM the table",
-    "sys.path_to_descriptor": "Write the bytes of the file",
-    "sys.descriptor_to_string": "Read the bytes of the column",
     "sys.descriptor_to_presigned_url": "Read the bytes of the column",
 }
+_DESCRIPTORS = {"path_to_descriptor": "binary", "descriptor_to_string": "string"}
 
 
 def with_transforms(session: Session, query: str) -> str:
@@ -48,6 +50,12 @@ def _replaced(session: Session, query: str, tokens: list[Token], at: int) -> str
     if whole in _REFUSED:
         raise UnsupportedError(f"function {whole} can't be used in SQL", hint=_REFUSED[whole])
     inside = tokens[at + 3].end
+    if whole == "sys.max_pt":
+        return _with_greatest(session, query, tokens, start, at + 3)
+    if tokens[at].text.lower() == "sys" and name in _DESCRIPTORS:
+        function = f"frazil_{name}"
+        register_function(session.spark, function, DescriptorFunction(name), _DESCRIPTORS[name])
+        return f"{query[:start]}{function}({query[inside:]}"
     if name == "bucket" and tokens[at + 4].kind == "number":
         buckets = int(tokens[at + 4].text)
         function = f"frazil_bucket_{buckets}"
@@ -58,3 +66,31 @@ def _replaced(session: Session, query: str, tokens: list[Token], at: int) -> str
     function = f"frazil_{name}"
     register_transform(session.spark, function, Transform(_TIMES[name]), "date" if name == "days" else "int")
     return f"{query[:start]}{function}({query[inside:]}"
+
+
+def _with_greatest(session: Session, query: str, tokens: list[Token], start: int, at: int) -> str:
+    """The query with the greatest value of a table's first partition column in place of `max_pt('table')`.
+
+    Raises:
+        InvalidInputError: The argument is no text, or the table has no partition with rows.
+    """
+    if tokens[at + 1].kind != "text" or tokens[at + 2].text != ")":
+        raise InvalidInputError("max_pt takes the name of a table as a text", hint="sys.max_pt('db.t')")
+    name = Cursor(tokens[at + 1].text).name()
+    if start < tokens[at - 3].start and name[0] not in session.catalogs:
+        name = (tokens[at - 5].text, *name)
+    target = session.target(name)
+    if target is None:
+        raise InvalidInputError(f"max_pt: table {shown(name)} is not one of Frazil's", {"table": shown(name)})
+    table = target.table
+    if not table.partition_spec.fields:
+        raise InvalidInputError(f"max_pt: table {shown(name)} has no partitions", {"table": table.location})
+    field = table.partition_spec.fields[0]
+    files = [task.data_file for task in table.scan().plan_files()]
+    found = {file.partition.get(field.column or field.name) for file in files if file.record_count}
+    values = [value for value in found if value is not None]
+    if not values:
+        raise InvalidInputError(f"max_pt: table {shown(name)} has no partition with rows", {"table": table.location})
+    greatest = max(values)
+    text = str(greatest).lower() if isinstance(greatest, bool) else str(greatest)
+    return f"{query[:start]}{literal(text)}{query[tokens[at + 2].end :]}"

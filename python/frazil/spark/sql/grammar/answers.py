@@ -125,7 +125,7 @@ def analyze(cursor: Cursor) -> nodes.Statement:
         return nodes.Foreign(cursor.statement)
     name = cursor.name()
     if cursor.accept("PARTITION"):
-        equalities(cursor)
+        return nodes.Refused("ANALYZE TABLE … PARTITION", (name,), "ANALYZE TABLE … COMPUTE STATISTICS")
     cursor.expect("COMPUTE", "STATISTICS")
     columns: tuple[str, ...] | None = None
     if cursor.accept("FOR", "ALL", "COLUMNS"):

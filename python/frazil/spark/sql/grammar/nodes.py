@@ -70,6 +70,39 @@ class Truncate:
 
 
 @dataclass(frozen=True)
+class CopyIntoTable:
+    """COPY INTO a table. Texts of settings are empty if they are not given.
+
+    Attributes:
+        target: The table.
+        columns: The column list.
+        path: The folder with the files.
+        options: FILE_FORMAT: names in capitals, with their values.
+        pattern: PATTERN.
+        force: FORCE.
+        on_error: ON_ERROR.
+    """
+
+    target: Name
+    columns: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, tuple[str, ...]], ...]
+    pattern: str | None
+    force: str
+    on_error: str
+
+
+@dataclass(frozen=True)
+class CopyIntoFiles:
+    """COPY INTO a folder: the rows of a query. `overwrite` is the text of OVERWRITE."""
+
+    path: str
+    query: str
+    options: tuple[tuple[str, tuple[str, ...]], ...]
+    overwrite: str
+
+
+@dataclass(frozen=True)
 class Delete:
     """DELETE. `where` is None for all rows. `ctes` is the WITH clause before the statement."""
 
@@ -537,6 +570,8 @@ Statement = (
     | Insert
     | SparkInsert
     | Truncate
+    | CopyIntoTable
+    | CopyIntoFiles
     | Delete
     | Update
     | Merge

@@ -15,6 +15,7 @@ from frazil.spark.sql.grammar.answers import (
     show,
     use,
 )
+from frazil.spark.sql.grammar.copying import copy
 from frazil.spark.sql.grammar.definitions import alter, comment, create, drop, replace
 from frazil.spark.sql.grammar.parts import equalities
 from frazil.spark.sql.grammar.tokens import Cursor, Name
@@ -292,7 +293,7 @@ _READERS: dict[str, Callable[[Cursor], nodes.Statement]] = {
     "ANALYZE": analyze,
     "REFRESH": refresh,
     "MSCK": lambda cursor: _refused(cursor, "MSCK REPAIR TABLE", "Partitions are in the table's metadata"),
-    "COPY": lambda cursor: _refused(cursor, "COPY INTO", "Read the files with spark.read and INSERT INTO … SELECT"),
+    "COPY": copy,
     "LOAD": lambda cursor: _refused(cursor, "LOAD DATA", "CALL system.add_files adds existing Parquet files"),
     "CACHE": lambda cursor: _refused(cursor, "CACHE TABLE", "Call .cache() of the DataFrame that a query returns"),
     "UNCACHE": lambda cursor: _refused(cursor, "UNCACHE TABLE", "Call .unpersist() of the cached DataFrame"),

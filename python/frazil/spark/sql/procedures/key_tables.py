@@ -13,11 +13,14 @@ from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.sql.predicates import equal_to
 from frazil.spark.sql.procedures.keyed_expiry import expire_partitions, expire_tags, rollback_to_watermark
+from frazil.spark.sql.procedures.keyed_maintenance import PROCEDURES as OF_MAINTENANCE
+from frazil.spark.sql.procedures.keyed_migration import PROCEDURES as OF_MIGRATION
 from frazil.spark.sql.procedures.maintenance import executors_for, sort_arguments
-from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, duration, pairs_of
+from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
 from frazil.spark.sql.tags import retention_of
 from frazil.spark.sql.values import value_of
 from frazil.table import Table
+from frazil.tagging.periods import duration
 
 __all__ = ["PROCEDURES"]
 
@@ -197,11 +200,6 @@ def _remove_orphan_files(given: Given) -> Rows:
     return [(len(done.files), None)]
 
 
-def _compact_manifest(given: Given) -> Rows:
-    given.table.maintain.rewrite_manifests(dry_run=bool(given["dry_run"]))
-    return [(True,)]
-
-
 def _compact_database(given: Given) -> Rows:
     catalog = given.catalog
     if catalog is None:
@@ -319,13 +317,9 @@ PROCEDURES = {
         "deletedFileCount bigint, deletedFileTotalLenInBytes bigint",
         _remove_orphan_files,
     ),
-    "compact_manifest": Procedure(
-        (_TABLE, Parameter("options", ""), Parameter("dry_run", "boolean")), _RESULT, _compact_manifest
-    ),
     "rollback_to_watermark": Procedure(
         (_TABLE, Parameter("watermark", "bigint", True)), _ROLLED, rollback_to_watermark
     ),
-    "purge_files": _refused("TRUNCATE TABLE, then CALL sys.expire_snapshots"),
     "expire_partitions": Procedure(
         (
             _TABLE,
@@ -339,29 +333,21 @@ PROCEDURES = {
         expire_partitions,
     ),
     "expire_tags": Procedure((_TABLE, Parameter("older_than")), "expired_tags string", expire_tags),
-    "merge_branch": _refused("INSERT INTO the branch SELECT the rows of the other"),
-    "migrate_table": _refused("CREATE TABLE … AS SELECT copies the rows"),
-    "migrate_database": _refused("CREATE TABLE … AS SELECT copies the rows of each table"),
+    **OF_MAINTENANCE,
+    **OF_MIGRATION,
     "repair": _refused("A file-system catalog needs no repair"),
     **{
         name: _refused(_OF_JAVA)
         for name in (
             "alter_function",
             "alter_view_dialect",
-            "clear_consumers",
             "compact_chain_table",
             "create_function",
             "create_global_index",
             "drop_function",
             "drop_global_index",
-            "mark_partition_done",
             "materialize_deletion_vectors",
             "reassign_row_id",
-            "remove_unexisting_files",
-            "repair_earliest_snapshot",
-            "reset_consumer",
-            "rewrite_file_index",
-            "trigger_tag_automatic_creation",
         )
     },
 }

@@ -10,10 +10,10 @@ from typing import Any
 
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.spark.sql.predicates import equal_to
-from frazil.spark.sql.procedures.procedure import Given, duration
-from frazil.spark.sql.tags import kept_for
+from frazil.spark.sql.procedures.procedure import Given
 from frazil.spark.sql.values import literal, value_of
 from frazil.table import Table
+from frazil.tagging.periods import duration, kept_for
 
 __all__ = ["expire_partitions", "expire_tags", "rollback_to_watermark"]
 

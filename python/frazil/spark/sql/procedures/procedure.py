@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +13,7 @@ from frazil.spark.sql.predicates import predicate_of
 from frazil.spark.sql.session import Place, Session, Target
 from frazil.table import Table
 
-__all__ = ["Given", "Parameter", "Procedure", "Run", "duration", "flag", "pairs_of"]
-
-_UNITS = {"ms": 1, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_UNIT_NAMES = {"day": "d", "days": "d", "hour": "h", "hours": "h", "minute": "min", "minutes": "min", "second": "s"}
+__all__ = ["Given", "Parameter", "Procedure", "Run", "flag", "pairs_of"]
 
 
 @dataclass(frozen=True)
@@ -126,20 +121,6 @@ class Procedure:
 def flag(value: Any) -> bool:
     """An option that is true or false."""
     return str(value).lower() == "true"
-
-
-def duration(text: Any) -> dt.timedelta:
-    """A time such as `1 d` or `12h`.
-
-    Raises:
-        InvalidInputError: It is no duration.
-    """
-    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+)\s*", str(text))
-    unit = "" if match is None else match[2].lower()
-    unit = _UNIT_NAMES.get(unit, unit)
-    if match is None or unit not in _UNITS:
-        raise InvalidInputError(f"'{text}' is no duration", hint="Write '1 d', '12 h' or '30 min'")
-    return dt.timedelta(milliseconds=int(match[1]) * _UNITS[unit])
 
 
 def pairs_of(text: Any) -> dict[str, str]:

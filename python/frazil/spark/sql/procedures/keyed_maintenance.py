@@ -1,0 +1,124 @@
+"""The procedures of the namespace `sys` that maintain tables: consumers, marks of partitions, indexes, lost files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from frazil.exceptions import InvalidInputError
+from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
+
+__all__ = ["PROCEDURES"]
+
+_TABLE = Parameter("table", required=True)
+_RESULT = "result boolean"
+
+Rows = Sequence[Sequence[Any]]
+
+
+def _reset_consumer(given: Given) -> Rows:
+    following = given["nextSnapshotId"]
+    given.table.maintain.reset_consumer(str(given["consumerId"]), None if following is None else int(following))
+    return [(True,)]
+
+
+def _clear_consumers(given: Given) -> Rows:
+    chosen, kept = (str(given[name] or "").strip() or None for name in ("includingConsumers", "excludingConsumers"))
+    given.table.maintain.clear_consumers(chosen, kept)
+    return [(True,)]
+
+
+def _mark_partition_done(given: Given) -> Rows:
+    partitions = [pairs_of(part) for part in str(given["partitions"]).split(";") if part.strip()]
+    if not partitions:
+        raise InvalidInputError("mark_partition_done needs a partition", hint="partitions => 'day=2026-01-02'")
+    given.table.maintain.mark_partitions_done(*partitions)
+    return [(True,)]
+
+
+def _purge_files(given: Given) -> Rows:
+    given.table.maintain.purge()
+    return [("Success",)]
+
+
+def _trigger_tag_automatic_creation(given: Given) -> Rows:
+    given.table.maintain.create_automatic_tags()
+    return [(True,)]
+
+
+def _remove_unexisting_files(given: Given) -> Rows:
+    done = given.table.repair("lost-files", dry_run=bool(given["dry_run"]))
+    return [(step.object,) for step in done.steps]
+
+
+def _repair_earliest_snapshot(given: Given) -> Rows:
+    table, chosen = given.table, int(given["snapshot_id"])
+    before = table.snapshots[0].id if table.snapshots else None
+    table.maintain.set_earliest_snapshot(chosen)
+    return [(before, chosen)]
+
+
+def _rewrite_file_index(given: Given) -> Rows:
+    table = given.table
+    done = table.maintain.rewrite_file_indexes(given.where(table))
+    return [(done.partitions, done.files)]
+
+
+def _compact_manifest(given: Given) -> Rows:
+    for name in ("manifest_sort_enabled", "manifest_sort_partition_field", "manifest_sort_max_rewrite_size", "options"):
+        if given[name] is not None:
+            raise InvalidInputError(
+                f"compact_manifest can't have '{name}' here", hint="Set options of manifests with ALTER TABLE"
+            )
+    given.table.maintain.rewrite_manifests(dry_run=bool(given["dry_run"]))
+    return [(True,)]
+
+
+def _merge_branch(given: Given) -> Rows:
+    target = given["target_branch"]
+    given.table.refs.merge(str(given["source_branch"]), "main" if target is None else str(target))
+    return [(True,)]
+
+
+PROCEDURES = {
+    "reset_consumer": Procedure(
+        (_TABLE, Parameter("consumerId", required=True), Parameter("nextSnapshotId", "bigint")),
+        _RESULT,
+        _reset_consumer,
+    ),
+    "clear_consumers": Procedure(
+        (_TABLE, Parameter("includingConsumers"), Parameter("excludingConsumers")), _RESULT, _clear_consumers
+    ),
+    "mark_partition_done": Procedure((_TABLE, Parameter("partitions", required=True)), _RESULT, _mark_partition_done),
+    "purge_files": Procedure((_TABLE,), "result string", _purge_files),
+    "trigger_tag_automatic_creation": Procedure((_TABLE,), _RESULT, _trigger_tag_automatic_creation),
+    "remove_unexisting_files": Procedure(
+        (_TABLE, Parameter("dry_run", "boolean"), Parameter("parallelism", "int")),
+        "fileName string",
+        _remove_unexisting_files,
+    ),
+    "repair_earliest_snapshot": Procedure(
+        (_TABLE, Parameter("snapshot_id", "bigint", True)),
+        "previous_earliest_snapshot_id bigint, current_earliest_snapshot_id bigint",
+        _repair_earliest_snapshot,
+    ),
+    "rewrite_file_index": Procedure(
+        (_TABLE, Parameter("where")), "written_partitions int, written_indexes int", _rewrite_file_index
+    ),
+    "compact_manifest": Procedure(
+        (
+            _TABLE,
+            Parameter("options", ""),
+            Parameter("dry_run", "boolean"),
+            Parameter("manifest_sort_enabled", "boolean"),
+            Parameter("manifest_sort_partition_field"),
+            Parameter("manifest_sort_max_rewrite_size"),
+        ),
+        _RESULT,
+        _compact_manifest,
+    ),
+    "merge_branch": Procedure(
+        (_TABLE, Parameter("source_branch", required=True), Parameter("target_branch")), _RESULT, _merge_branch
+    ),
+}
+"""These procedures by name."""
