@@ -78,7 +78,7 @@ lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 # ---------------------------------------------------------------- see it work
 
 .PHONY: demo
-demo: ## the main job end to end, explained, with a page of results: write, upsert, compact, time travel, read
+demo: ## the main job end to end, explained: write, upsert, compact, time travel, read; then the table in a terminal and on a page
 	@tools/need.sh "make demo" python rust java
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python demo/demo.py

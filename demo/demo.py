@@ -1,7 +1,8 @@
 """The main job, end to end: PySpark writes and corrects events through Frazil, Frazil plans, PySpark and Arrow read.
 
-`make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more. It explains each step,
-and writes a page with the results, `report.html`, into the warehouse.
+`make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more. It explains each step.
+It ends with the command line's view of the table, and writes two pages into the warehouse: `table.html` about the
+table, and `report.html` with what was printed.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import html
 import logging
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -66,9 +68,6 @@ class Report:
     def say(self, *lines: str) -> None:
         print("\n".join("   " + line for line in lines), flush=True)
         self._parts.append(f"<pre>{html.escape(chr(10).join(lines))}</pre>")
-
-    def picture(self, picture: str) -> None:
-        self._parts.append(picture)
 
     def save(self, path: Path) -> None:
         title = f"Frazil {fz.__version__}: the main job"
@@ -181,6 +180,31 @@ def compare(spark: SparkSession, scan: fz.Scan, report: Report) -> bool:
     return by_spark == by_arrow and bool(by_spark)
 
 
+def look(location: str, page: Path, report: Report) -> None:
+    """Looks at the table as a person at a terminal does."""
+
+    def frazil(*words: str) -> None:
+        run = subprocess.run([sys.executable, "-m", "frazil", *words], capture_output=True, text=True)
+        if run.returncode not in (0, 1):  # 1: something about the table's health is worth knowing
+            sys.exit(run.stderr)
+        report.say(*run.stdout.splitlines())
+
+    with report.step(
+        f"One screen about the table: frazil show {location}", "The command line knows what Python knows: no Spark."
+    ):
+        frazil("show", location)
+    with report.step(
+        f'What a filtered scan reads, and why: frazil explain {location} --where "{FILTER}"',
+        "Partitions and bounds of columns exclude most files.",
+    ):
+        frazil("explain", location, "--where", FILTER)
+    with report.step(
+        f"A page about the table: frazil show {location} --html {page}",
+        "One file for a browser: snapshots, files, what the filter reads of them, what the doctor found.",
+    ):
+        frazil("show", location, "--where", FILTER, "--html", str(page))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=400_000, help="events to write (default: 400,000)")
@@ -208,22 +232,17 @@ def main() -> None:
     table = catalog.load_table("db.events")
     maintain(spark, table, per_day, report)
     scan = table.scan(FILTER)
-    with report.step(
-        "What a filtered scan reads: print(scan.explain())", "Partitions and bounds of columns exclude most files."
-    ):
-        explained = scan.explain()
-        report.say(*str(explained).splitlines())
-        report.picture(explained._repr_html_())
-
     same = compare(spark, scan, report)
     total = catalog.load_table("db.events").scan().count()
     spark.stop()
     if not same or total != per_day * len(DAYS):
         sys.exit("\nThe numbers differ: this is a bug in Frazil")
-    page = warehouse / "report.html"
-    report.save(page)
+    page, results = warehouse / "table.html", warehouse / "report.html"
+    look(table.location, page, report)
+    report.save(results)
     print(f"\nSame numbers both ways; the table holds {total:,} rows in {len(table.snapshots)} snapshots.")
-    print(f"All of it took {time.perf_counter() - began:.0f} s. The page with the results: {page}")
+    print(f"All of it took {time.perf_counter() - began:.0f} s. Open in a browser:")
+    print(f"   {page} (the table)\n   {results} (what you have just read)")
 
 
 if __name__ == "__main__":

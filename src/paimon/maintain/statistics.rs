@@ -114,7 +114,7 @@ impl PaimonTable {
         let store = self.folder().store().clone();
         let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
         let tasks = Mutex::new(scan.plan_files()?);
-        let next = || locked_unless_cancelled(&tasks)?.next_task();
+        let next = || (*locked_unless_cancelled(&tasks)?)();
         let begun = || -> Result<Vec<ColumnFacts>> { fields.iter().map(|f| ColumnFacts::new(&read, f)).collect() };
         let of_threads = in_parallel(threads(usize::MAX), |_| {
             let (mut rows, mut facts) = (0i64, begun()?);

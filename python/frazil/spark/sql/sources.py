@@ -289,6 +289,8 @@ def function_source(session: Session, function: Function) -> Source | None:
     if target is None:
         return None
     names = [quoted(field.name) for field in target.table.schema.fields]
+    since: str | dt.datetime
+    at: str | dt.datetime
     if function.name == "paimon_incremental_to_auto_tag":
         if len(values) != 2:
             raise InvalidInputError(f"{function.name} takes a table and a tag")
