@@ -181,7 +181,7 @@ _MODULES = {
     *(module for module in _HOMES if module != "catalog"),
     *_SHOWN_MODULES,
     *("arguments", "capabilities", "cli", "display", "engines", "foreign", "interop", "maintain", "names", "report"),
-    *("requests", "row_changes"),
+    *("requests", "row_changes", "tagging"),
 }
 """The modules that are attributes of the package. `frazil.catalog` is a function."""
 

@@ -61,8 +61,7 @@ def test_variants_make_a_table(catalog: fz.Catalog, form: str) -> None:
     assert values(written) == [*VALUES, *VALUES, *VALUES]
 
 
-@pytest.mark.parametrize("form", ["iceberg", "paimon"])
-@pytest.mark.parametrize("encoding", ["parquet", "avro"])
+@pytest.mark.parametrize(("form", "encoding"), [("iceberg", "parquet"), ("iceberg", "avro"), ("paimon", "parquet")])
 def test_variants_within_other_types(catalog: fz.Catalog, form: str, encoding: str) -> None:
     array = variant.from_python([{"a": 1}, None, 2.5, "y"])
     rows = pa.table(

@@ -144,7 +144,7 @@ def test_file_indexes_of_existing_files(catalog: fz.Catalog) -> None:
         table.append(rows((1, "a"), (100, "c"))).append(rows((2, "a"), (90, "c")))
         with pytest.raises(fz.InvalidInputError, match="no file index"):
             table.maintain.rewrite_file_indexes()
-        table.set_properties({"file-index.bloom-filter.columns": "id"})
+        table.set_properties({"file-index.bloom-filter.columns": "id", "file-index.bloom-filter.id.items": "10"})
         assert table.scan("id = 50").count() == 0
         assert len(list(table.scan("id = 50").plan_files())) > 0
         assert table.maintain.rewrite_file_indexes() == (1, 2)

@@ -22,6 +22,8 @@ pub struct ExpiryRequest {
     pub older_than_ms: Option<i64>,
     /// The most snapshots to remove at once (`snapshot.expire.limit`, 50).
     pub limit: Option<i64>,
+    /// Whether changelogs stay no longer than snapshots, whatever the table's options say.
+    pub changelogs_as_snapshots: bool,
     /// Folders outside of the table's own in which files are removed too.
     pub outside: OutsideLocations,
 }
@@ -62,6 +64,14 @@ impl RetentionRules {
             older_than_ms: expiry.older_than_ms.unwrap_or_else(|| now_ms.saturating_sub(retained)),
         };
         snapshots.check("snapshots")?;
+        if expiry.changelogs_as_snapshots {
+            return Ok(RetentionRules {
+                snapshots,
+                changelogs: snapshots,
+                decoupled: false,
+                consumers_hold_snapshots: true,
+            });
+        }
         let most = or(None, "changelog.num-retained.max", snapshots.most)?;
         let changelogs = RetentionLimits {
             least: or(None, "changelog.num-retained.min", snapshots.least.min(most))?,

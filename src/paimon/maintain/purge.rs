@@ -36,6 +36,7 @@ impl PaimonTable {
             retain_max: Some(1),
             older_than_ms: Some(now_ms().saturating_add(1)),
             limit: Some(i64::MAX),
+            changelogs_as_snapshots: true,
             ..ExpiryRequest::default()
         };
         expire(folder, &request())?;

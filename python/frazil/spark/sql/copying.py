@@ -103,6 +103,8 @@ def copy_into_table(session: Session, node: nodes.CopyIntoTable, statement: str)
         )
     kind, given = _format(node.options)
     options = _of_spark(kind, given, _READ[kind], _READ_MORE.get(kind, ()))
+    if kind == "CSV":
+        options["header"] = _header(given)
     names = _columns(target.table, node.columns)
     files = _listed(session, node.path, node.pattern)
     known = set() if node.force.lower() == "true" else _known(target.table)
@@ -118,6 +120,18 @@ def copy_into_table(session: Session, node: nodes.CopyIntoTable, statement: str)
     )
     loaded = [(file.name, "LOADED", counts.get(file.name, 0), counts.get(file.name, 0), 0, None) for file in chosen]
     return session.rows(_LOADED, [*loaded, *skipped])
+
+
+def _header(given: Mapping[str, tuple[str, ...]]) -> str:
+    """Spark's option `header`.
+
+    Raises:
+        InvalidInputError: Other than one line is to be skipped.
+    """
+    lines = given.get("SKIP_HEADER", ("0",))[0]
+    if lines not in ("0", "1"):
+        raise InvalidInputError(f"SKIP_HEADER can be 0 or 1, not {lines}")
+    return "true" if lines == "1" else "false"
 
 
 def _columns(table: Table, listed: tuple[str, ...]) -> list[str]:
@@ -168,11 +182,8 @@ def _read(
         texts = st.StructType([st.StructField(name, st.StringType()) for name in names])
         reader = reader.option("mode", "FAILFAST").schema(texts)
         if kind == "CSV":
-            header = given.get("SKIP_HEADER", ("0",))[0]
-            if header not in ("0", "1"):
-                raise InvalidInputError(f"SKIP_HEADER can be 0 or 1, not {header}")
             # The names in the header mean nothing: columns are in the table's order.
-            rows = reader.options(header=header == "1", enforceSchema=True).csv(paths)
+            rows = reader.option("enforceSchema", True).csv(paths)
         else:
             rows = reader.format(kind.lower()).load(paths)
     return rows.withColumn(_FILE, f.col("_metadata.file_name"))
