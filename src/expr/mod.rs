@@ -21,6 +21,7 @@
 //!   parentheses
 //! - `predicate`: the two forms of a filter
 //! - `residual`: the residual of a filter on rows with known bounds
+//! - `sanitized`: filters without their literals, for reports
 //! - `term`: columns, operations and literals
 //! - `text`: filters as text
 
@@ -41,6 +42,7 @@ pub(crate) mod oracle;
 pub mod parse;
 pub mod predicate;
 pub mod residual;
+pub mod sanitized;
 mod term;
 mod text;
 

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
-use crate::expr::{Predicate, bind};
+use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::format::catalog::TableLabels;
 use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
@@ -424,8 +424,8 @@ impl seam::Scan for IcebergScan {
         IcebergScan::context(self)
     }
 
-    fn filter_text(&self) -> String {
-        IcebergScan::filter_text(self)
+    fn whole_filter(&self) -> BoundPredicate {
+        IcebergScan::whole_filter(self)
     }
 
     fn snapshot_id(&self) -> Option<i64> {

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::{Error, Result};
-use crate::expr::Predicate;
+use crate::expr::{BoundPredicate, Predicate};
 use crate::format::commit::CommitOptions;
 use crate::format::commit_rows::CommitRows;
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
@@ -209,8 +209,8 @@ impl seam::Scan for PaimonScan {
         PaimonScan::context(self)
     }
 
-    fn filter_text(&self) -> String {
-        PaimonScan::filter_text(self)
+    fn whole_filter(&self) -> BoundPredicate {
+        PaimonScan::whole_filter(self)
     }
 
     fn snapshot_id(&self) -> Option<i64> {

@@ -18,12 +18,15 @@ use super::split::{PySplit, PySplits, wrapped};
 use super::task::PyScanTask;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
+use crate::expr::json::predicate_to_json;
+use crate::expr::sanitized;
 use crate::format::splits::SplitRequest;
 use crate::format::task;
 use crate::rows::judged_files::{change_file_schema, file_schema, manifest_schema};
 use crate::rows::native_read::NativeReadRequest;
 use crate::rows::seam::{self, ScanCapability};
 use crate::rows::stream::StreamRequest;
+use crate::types::temporal::now_ms;
 use crate::{expr, types};
 
 /// Raises `InvalidInputError` if the text is not a filter.
@@ -83,7 +86,17 @@ impl PyScan {
 
     #[getter]
     fn filter_text(&self) -> String {
-        self.inner.filter_text()
+        self.inner.whole_filter().to_string()
+    }
+
+    /// The filter without its literals, as JSON for reports; `None` if it is too long for them.
+    fn sanitized_filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        run_attached(py, || {
+            let filter = self.inner.whole_filter();
+            let now = now_ms().saturating_mul(1_000);
+            Ok((!sanitized::is_too_long(&filter))
+                .then(|| predicate_to_json(&sanitized::sanitized(&filter, now)).to_string()))
+        })
     }
 
     #[getter]

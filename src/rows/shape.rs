@@ -115,11 +115,11 @@ impl ScanShape {
         &self.all
     }
 
-    /// The filter as text.
-    pub(crate) fn filter_text(&self) -> String {
+    /// The filter, for changes with its questions about their own columns.
+    pub(crate) fn whole_filter(&self) -> BoundPredicate {
         match self.of_changes {
-            true => BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string(),
-            false => self.filter.to_string(),
+            true => BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]),
+            false => (*self.filter).clone(),
         }
     }
 }

@@ -76,8 +76,26 @@ def test_reports_of_every_catalog(tmp_path: Path, table_format: str) -> None:
     assert (scan["report-type"], scan["snapshot-id"]) == ("scan-report", table.snapshot.id)
     assert (scan["projected-field-names"], scan["projected-field-ids"]) == (["id"], [table.schema.fields[0].id])
     assert scan["metadata"] == {"engine-name": "frazil", "engine-version": fz.__version__}
-    # The literals of filters are nobody's concern.
-    assert "filter" not in scan
+    # Of literals only the kind and the length are reported.
+    assert scan["filter"] == {"type": "gt", "term": "id", "value": "(1-digit-int)"}
+
+
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_filters_of_reports(tmp_path: Path, table_format: str) -> None:
+    """The descriptions of literals are those of Java's `TestExpressionUtil`."""
+    table = made(tmp_path, table_format)
+    got: list[dict[str, Any]] = []
+    with fz.on_report(got.append):
+        for filter_ in (None, "id in (34, -345) or id is null", f"id in ({', '.join(map(str, range(1001)))})"):
+            table.append(rows(1)).scan(filter_).to_arrow()
+    every, some, long = (report for report in got if report["report-type"] == "scan-report")
+    assert every["filter"] is True
+    assert some["filter"] == {
+        "type": "or",
+        "left": {"type": "in", "term": "id", "values": ["(3-digit-int)", "(2-digit-int)"]},
+        "right": {"type": "is-null", "term": "id"},
+    }
+    assert "filter" not in long
 
 
 def test_reports_of_compactions_and_of_several_snapshots(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A report has what Python knows of a verb. The core sends fuller reports to REST 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -111,8 +112,9 @@ def scan_report(
         "metrics": metrics,
         "metadata": dict(_ENGINE),
     }
-    if scan.filter_text == "true":
-        report["filter"] = True
+    filter_ = scan.sanitized_filter()
+    if filter_ is not None:
+        report["filter"] = json.loads(filter_)
     return report
 
 

@@ -36,7 +36,7 @@ impl IcebergScan {
             operation: input.snapshot.as_ref().and_then(|s| s.operation().map(str::to_owned)),
             schema_id: input.schema.id,
             specs: specs.iter().map(|s| (s.id, explain_clauses::spec_text(s, &input.schema))).collect(),
-            filter: self.filter_text(),
+            filter: self.whole_filter().to_string(),
             select: self.projection().fields.iter().map(|f| f.name.clone()).collect(),
             clauses: explain_clauses::of(&input.filter, &input.schema, &specs, &survivors.metrics_seen),
             stages: funnel(counters, &deletes, explain_clauses::asks_of_place(&input.filter)),

@@ -81,7 +81,7 @@ fn the_parts_together_are_the_plan() {
             let row_ids = tasks.iter().filter(|t| t.data_file.first_row_id.is_some()).count();
             assert_eq!(row_ids, if version == 3 { tasks.len() } else { 0 });
             for part_bytes in [1, 15_000, u64::MAX] {
-                assert_eq!(in_parts(&scan, part_bytes).1, tasks, "{}", scan.filter_text());
+                assert_eq!(in_parts(&scan, part_bytes).1, tasks, "{}", scan.whole_filter());
             }
         }
         let all = scan(&table, None);
@@ -157,7 +157,7 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
             for part_bytes in [1, 15_000] {
                 let (parts, found) = in_parts(&scan, part_bytes);
                 // Compared as text, because NaN does not equal itself.
-                assert_eq!(format!("{found:?}"), format!("{tasks:?}"), "{place}: {}", scan.filter_text());
+                assert_eq!(format!("{found:?}"), format!("{tasks:?}"), "{place}: {}", scan.whole_filter());
                 many += usize::from(parts > 1);
             }
             plans += 1;

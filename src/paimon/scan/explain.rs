@@ -39,7 +39,7 @@ impl PaimonScan {
             operation: snapshot.map(|s| s.commit_kind.to_ascii_lowercase()),
             schema_id: self.shape.context.schema.id,
             specs: self.partitions().into_iter().map(|text| (0, text)).collect(),
-            filter: self.filter_text(),
+            filter: self.whole_filter().to_string(),
             select: self.shape.context.projection.fields.iter().map(|f| f.name.clone()).collect(),
             clauses: self.clauses(),
             stages: funnel(&counters),

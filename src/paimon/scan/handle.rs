@@ -98,9 +98,9 @@ impl PaimonScan {
         &self.shape.context
     }
 
-    /// The filter as text.
-    pub fn filter_text(&self) -> String {
-        self.shape.filter_text()
+    /// The filter, for changes with its questions about their own columns.
+    pub fn whole_filter(&self) -> BoundPredicate {
+        self.shape.whole_filter()
     }
 
     /// The snapshot that is read; `None` for an empty table.

@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
-use crate::expr::Predicate;
+use crate::expr::{BoundPredicate, Predicate};
 use crate::format::estimate::Estimate;
 use crate::format::packed_splits::Splits;
 use crate::format::splits::SplitRequest;
@@ -40,8 +40,8 @@ pub trait Scan: Send + Sync + Debug {
     fn limit(&self, rows: usize) -> Box<dyn Scan>;
     /// The context that the tasks of this scan share.
     fn context(&self) -> &Arc<ReadContext>;
-    /// The filter as text.
-    fn filter_text(&self) -> String;
+    /// The filter, for changes with its questions about their own columns.
+    fn whole_filter(&self) -> BoundPredicate;
     /// The snapshot that is read; `None` for an empty table.
     fn snapshot_id(&self) -> Option<i64>;
     /// Whether the rows are those that changed.

@@ -90,8 +90,8 @@ impl Scan for ToyScan {
     fn context(&self) -> &Arc<ReadContext> {
         &self.shape.context
     }
-    fn filter_text(&self) -> String {
-        self.shape.filter_text()
+    fn whole_filter(&self) -> BoundPredicate {
+        self.shape.whole_filter()
     }
     fn snapshot_id(&self) -> Option<i64> {
         self.shape.context.snapshot_id
@@ -112,7 +112,7 @@ impl Scan for ToyScan {
             format: TOY.id,
             format_version: 1,
             snapshot_id: self.snapshot_id(),
-            filter: self.filter_text(),
+            filter: self.whole_filter().to_string(),
             select: self.context().projection.fields.iter().map(|f| f.name.clone()).collect(),
             stages: vec![stage],
             rows: self.rows(),

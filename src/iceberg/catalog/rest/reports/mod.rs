@@ -3,10 +3,8 @@
 //! Source: `reportMetrics` in `open-api/rest-catalog-open-api.yaml` of apache/iceberg. Names of metrics are those of
 //! Java, and literals of filters are hidden as Java hides them.
 //!
-//! - `hidden`: filters without their literals
 //! - `send`: whether the server takes reports, and how they are sent
 //! - `text`: reports as JSON
 
-mod hidden;
 pub(super) mod send;
 mod text;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::hidden::{hidden, literals};
 use crate::expr::json::predicate_to_json;
+use crate::expr::sanitized::{self, sanitized};
 use crate::iceberg::catalog::reports::{CommitReport, MetricsReport, ScanReport};
 use crate::iceberg::plan::planned::PlanCounters;
 
@@ -45,12 +45,9 @@ const SIZES: [(&str, &str); 3] = [
     ("total-files-size-bytes", "total-files-size"),
 ];
 
-/// The most literals in the filter of a report.
-const MOST_LITERALS: usize = 1000;
-
 /// Whether a report is too long to be sent.
 pub(super) fn is_too_long(report: &MetricsReport) -> bool {
-    matches!(report, MetricsReport::Scan(scan) if literals(&scan.filter) > MOST_LITERALS)
+    matches!(report, MetricsReport::Scan(scan) if sanitized::is_too_long(&scan.filter))
 }
 
 /// The body of a request with a report. `now_micros` is the time, in microseconds since the epoch.
@@ -68,7 +65,7 @@ fn of_scan(report: &ScanReport, now_micros: i64) -> Json {
     json!({
         "report-type": "scan-report",
         "snapshot-id": report.snapshot_id,
-        "filter": predicate_to_json(&hidden(&report.filter, now_micros)),
+        "filter": predicate_to_json(&sanitized(&report.filter, now_micros)),
         "schema-id": report.schema_id,
         "projected-field-ids": report.columns.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
         "projected-field-names": report.columns.iter().map(|(_, name)| name).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@
 //!
 //! Source: Java's `ExpressionUtil.sanitize`.
 
-use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm};
+use super::{BoundLeaf, BoundPredicate, BoundTerm};
 use crate::types::hash::{bucket_of_hash, murmur3_bytes};
 use crate::types::temporal::{MICROS_PER_DAY, parse_date, parse_timestamp};
 use crate::types::value::format_value;
@@ -13,15 +13,17 @@ use crate::types::{PrimitiveType, Type, Value};
 
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
 const FIVE_MINUTES: i64 = 300_000_000;
+/// The most literals in the filter of a report.
+const MOST_LITERALS: usize = 1000;
 
 /// The filter with descriptions in place of literals. `now` is the time in microseconds since the epoch.
-pub(super) fn hidden(filter: &BoundPredicate, now: i64) -> BoundPredicate {
+pub fn sanitized(filter: &BoundPredicate, now: i64) -> BoundPredicate {
     match filter {
         // Servers don't know questions about computed values.
         BoundPredicate::True | BoundPredicate::Test(_) => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
-        BoundPredicate::And(parts) => BoundPredicate::And(parts.iter().map(|part| hidden(part, now)).collect()),
-        BoundPredicate::Or(parts) => BoundPredicate::Or(parts.iter().map(|part| hidden(part, now)).collect()),
+        BoundPredicate::And(parts) => BoundPredicate::And(parts.iter().map(|part| sanitized(part, now)).collect()),
+        BoundPredicate::Or(parts) => BoundPredicate::Or(parts.iter().map(|part| sanitized(part, now)).collect()),
         BoundPredicate::Leaf(leaf) => {
             let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
             let values = leaf.values.iter().map(|value| Value::String(described(value, ty, now))).collect();
@@ -31,8 +33,12 @@ pub(super) fn hidden(filter: &BoundPredicate, now: i64) -> BoundPredicate {
     }
 }
 
-/// The number of literals in a filter.
-pub(super) fn literals(filter: &BoundPredicate) -> usize {
+/// Whether a filter has too many literals for a report.
+pub fn is_too_long(filter: &BoundPredicate) -> bool {
+    literals(filter) > MOST_LITERALS
+}
+
+fn literals(filter: &BoundPredicate) -> usize {
     match filter {
         BoundPredicate::True | BoundPredicate::False | BoundPredicate::Test(_) => 0,
         BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().map(literals).sum(),
