@@ -440,6 +440,8 @@ class Catalog:
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
         identifier_fields: Columns | None = None,
+        *,
+        declared_types: Mapping[str, str] | None = None,
     ) -> Table:
         """Creates a table, or replaces the one of this name as `replace_table` does.
 
@@ -452,8 +454,9 @@ class Catalog:
             location: The location of a new table. A table that is replaced stays at its location.
             format: `iceberg`, or in a file-system catalog `paimon` for a new table.
             identifier_fields: The columns that together identify a row.
+            declared_types: As for `create_table`.
         """
-        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields, declared_types)
         return Table(self._core.replace_table(identifier, new, True), identifier)
 
     def replace_table_transaction(
@@ -467,6 +470,8 @@ class Catalog:
         format: str = "iceberg",
         identifier_fields: Columns | None = None,
         or_create: bool = False,
+        *,
+        declared_types: Mapping[str, str] | None = None,
     ) -> Transaction:
         """Replaces a table together with its new rows and other changes, in one commit.
 
@@ -483,12 +488,13 @@ class Catalog:
             format: `iceberg`.
             identifier_fields: The columns that together identify a row.
             or_create: Whether a table that does not exist is created, as by `create_table_transaction`.
+            declared_types: As for `create_table`.
 
         Raises:
             NotFoundError: The table does not exist, and `or_create` is not set.
             UnsupportedError: The table's format can't do it.
         """
-        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields, declared_types)
         begun = self._core.begin_replacement(identifier, new, or_create)
         return _started(begun, identifier)
 
@@ -502,6 +508,8 @@ class Catalog:
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
         identifier_fields: Columns | None = None,
+        *,
+        declared_types: Mapping[str, str] | None = None,
     ) -> Transaction:
         """Creates a table together with its first rows and other changes, in one commit.
 
@@ -517,6 +525,7 @@ class Catalog:
             location: A new folder for its files.
             format: `iceberg`. Tables of Paimon can't be created this way.
             identifier_fields: The columns that together identify a row.
+            declared_types: As for `create_table`.
 
         Returns:
             The transaction. Its `commit` returns the table.
@@ -527,7 +536,7 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
             UnsupportedError: The catalog or the format can't do this.
         """
-        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields)
+        new = _new_table(schema, partition_by, sort_by, properties, location, format, identifier_fields, declared_types)
         return _started(self._core.begin_table(identifier, new), identifier)
 
     def drop_table(

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from spark_statements.case import OTHER, PROCEDURES, After, Case
 from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, SIMPLE, T
 
@@ -216,14 +218,19 @@ SYS_CASES = [
         lambda a: tuple(a.rows[0]) == (1, 2) and (_folder(a) / "snapshot/EARLIEST").read_text() == "2",
         *PK,
     ),
-    _sys(
+    Case(
+        OTHER,
+        PROCEDURES,
         f"{Y}merge_branch(table => 'db.t', source_branch => 'b')",
         lambda a: a.of("id") == [1, 2, 3, 4] and a.table.scan(at="b").count() == 3,
-        *SIMPLE,
-        f"{Y}create_tag(table => 'db.t', tag => 'start')",
-        f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'start')",
-        f"INSERT INTO {T} VALUES (3, 'p1')",
-        "INSERT INTO lake.db.`t$branch_b` VALUES (4, 'p1')",
+        (
+            *SIMPLE,
+            f"{Y}create_tag(table => 'db.t', tag => 'start')",
+            f"{Y}create_branch(table => 'db.t', branch => 'b', tag => 'start')",
+            f"INSERT INTO {T} VALUES (3, 'p1')",
+        ),
+        "db.t",
+        prepare=lambda catalog: catalog.load_table("db.t").append(pa.table({"id": [4], "pt": ["p1"]}), branch="b"),
     ),
     _sys(CONSUMER, lambda a: _consumers(a) == [("myid", 2)], *PK),
     _sys(
@@ -247,7 +254,7 @@ SYS_CASES = [
         # The index alone shows that the file does not have this value.
         lambda a: tuple(a.rows[0]) == (1, 1) and len(list(a.table.scan("id = 50").plan_files())) == 0,
         APPEND,
-        f"INSERT INTO {T} VALUES (1, 'p1'), (100, 'p1'), (1, 'p2')",
+        f"INSERT INTO {T} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'p1'), (100, 'p1'), (1, 'p2')",
         f"ALTER TABLE {T} SET TBLPROPERTIES ('file-index.bloom-filter.columns' = 'id')",
     ),
     *[
