@@ -105,26 +105,38 @@ fn check(from: ManifestFolder<'_>, findings: &Findings, m: &PaimonManifestFile, 
             return Ok(false);
         }
     };
+    for (code, evidence) in differences(from, m, &columns) {
+        findings.add(code, &m.file_name, evidence);
+    }
+    Ok(true)
+}
+
+/// The entries of a manifest that add files, and those that remove files.
+pub(super) fn counts(columns: &PaimonEntryColumns) -> (i64, i64) {
+    let added = columns.kind.iter().filter(|kind| **kind == ADD).count() as i64;
+    (added, columns.len() as i64 - added)
+}
+
+/// What the entry of the manifest list says differently from the manifest.
+pub(super) fn differences(
+    from: ManifestFolder<'_>,
+    m: &PaimonManifestFile,
+    columns: &PaimonEntryColumns,
+) -> Vec<(&'static Code, String)> {
+    let mut out = Vec::new();
     if let Ok(size) = from.path(&m.file_name).and_then(|path| from.store.size(&path))
         && i64::try_from(size) != Ok(m.file_size)
     {
         let evidence = format!("{} bytes are recorded, the file has {size}", m.file_size);
-        findings.add(&codes::MANIFEST_LENGTH, &m.file_name, evidence);
+        out.push((&codes::MANIFEST_LENGTH, evidence));
     }
-    compare(findings, m, &columns);
-    Ok(true)
-}
-
-/// Compares the entry of the manifest list with the manifest.
-fn compare(findings: &Findings, m: &PaimonManifestFile, columns: &PaimonEntryColumns) {
-    let added = columns.kind.iter().filter(|kind| **kind == ADD).count() as i64;
-    let deleted = columns.len() as i64 - added;
+    let (added, deleted) = counts(columns);
     if (m.added_files, m.deleted_files) != (added, deleted) {
         let evidence = format!(
             "{} added and {} deleted files are recorded, it has {added} and {deleted}",
             m.added_files, m.deleted_files
         );
-        findings.add(&codes::MANIFEST_COUNTS, &m.file_name, evidence);
+        out.push((&codes::MANIFEST_COUNTS, evidence));
     }
     let outside = |range: Option<(i32, i32)>, values: &[i32]| {
         let (low, high) = range?;
@@ -134,7 +146,8 @@ fn compare(findings: &Findings, m: &PaimonManifestFile, columns: &PaimonEntryCol
         if let Some(value) = outside(range, values) {
             let (low, high) = range.unwrap_or_default();
             let evidence = format!("{what}s {low} to {high} are recorded, it has {what} {value}");
-            findings.add(&codes::MANIFEST_RANGES, &m.file_name, evidence);
+            out.push((&codes::MANIFEST_RANGES, evidence));
         }
     }
+    out
 }
