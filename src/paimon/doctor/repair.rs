@@ -176,10 +176,7 @@ impl Repair<'_> {
                 Judgement::Lost => {
                     check_removes_nothing(table, &m, m.deleted_files)?;
                     out.mends.lost.insert(m.file_name.clone());
-                    format!(
-                        "goes on without it. The rows of its {} files are lost, their number is unknown",
-                        m.added_files
-                    )
+                    format!("goes on without it. Lost files: {}. The number of their rows is unknown", m.added_files)
                 }
                 Judgement::Wrong(right, lost) => {
                     out.mends.wrong.insert(m.file_name.clone());
@@ -187,7 +184,7 @@ impl Repair<'_> {
                         false => "writes it again from its entries".to_owned(),
                         true => {
                             check_removes_nothing(table, &m, m.deleted_files.saturating_sub(right.deleted_files))?;
-                            format!("writes it again from the entries that are left. {lost} entries are lost")
+                            format!("writes it again from the entries that are left. Lost entries: {lost}")
                         }
                     }
                 }
@@ -293,7 +290,14 @@ impl Repair<'_> {
         let findings = Findings::new(usize::MAX);
         let schemas = &table.metadata().schemas;
         let naming = Naming { from, paths: &paths, schema, schemas, findings: &findings };
-        let live = naming.live(&self.readable(from, snapshot)?, &format!("snapshot {}", snapshot.id))?;
+        let manifests = self.readable(from, snapshot)?;
+        let live = naming.live(&manifests, &format!("snapshot {}", snapshot.id))?;
+        if live.is_none()
+            && let Err(e) = live_rows(from, &manifests)
+            && !is_damage(&e)
+        {
+            return Err(e);
+        }
         if let (Some(live), Some(options)) = (&live, options) {
             // Without it, files are only measured.
             let context = table.scan_newest(ScanRequest::default()).ok().map(|scan| scan.context().clone());
@@ -318,7 +322,7 @@ impl Repair<'_> {
 /// Compares the manifests of a snapshot with their records.
 ///
 /// # Errors
-/// Those of the store. Only a missing file and damaged content prove that a manifest is lost.
+/// Those of the store.
 fn judged(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<(PaimonManifestFile, Judgement)>> {
     let manifests = data_manifests(from, snapshot)?;
     let judgements = in_parallel(from.store, manifests.len(), |i| match manifests.get(i) {
@@ -331,7 +335,7 @@ fn judged(from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<(Pa
 fn judge(from: ManifestFolder<'_>, m: &PaimonManifestFile) -> Result<Judgement> {
     let columns = match read_whatever_is_recorded(from, &m.file_name, &PaimonEntryRequest::default()) {
         Ok(columns) => columns,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable) => return Ok(Judgement::Lost),
+        Err(e) if is_damage(&e) => return Ok(Judgement::Lost),
         Err(e) => return Err(e),
     };
     if differences(from, m, &columns).is_empty() {
@@ -351,6 +355,11 @@ fn judge(from: ManifestFolder<'_>, m: &PaimonManifestFile) -> Result<Judgement> 
         ..m.clone()
     };
     Ok(Judgement::Wrong(Box::new(right), lost))
+}
+
+/// Whether an error proves that a file is lost. A store that refuses or stays silent proves nothing.
+fn is_damage(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable)
 }
 
 /// Refuses to go on without entries that remove files: the files would come back.
