@@ -288,6 +288,7 @@ class Table(TableHandle, RowChanges):
         Raises:
             InvalidInputError: There is no repair with this name.
             UnsupportedError: A lost manifest of an Apache Paimon table removes files. They would come back.
+            CorruptTableError: Manifests of an Apache Paimon table have to be repaired first.
             CommitConflictError: Others changed the same files meanwhile.
             CommitStateUnknownError: It is not known whether a commit took place.
         """

@@ -426,6 +426,20 @@ def test_lost_files_can_only_be_found_with_all_manifests(tmp_path: Path) -> None
     assert files(t) == before
 
 
+def test_vectors_of_hidden_files_stay(tmp_path: Path) -> None:
+    t = with_vectors(tmp_path)
+    t.lists(lambda manifests: manifests[0].update(_NUM_ADDED_FILES=0), "baseManifestList")
+    before = files(t)
+    for kind in ("dangling-deletes", "lost-files", "summaries"):
+        with pytest.raises(fz.CorruptTableError, match=r"repair\('manifests'\)"):
+            opened(t).repair(kind, dry_run=False)
+    assert files(t) == before
+    planned = opened(t).repair()
+    assert [step.repair for step in planned.steps] == ["manifests"]
+    assert opened(t).repair(dry_run=False).steps == planned.steps
+    assert keys(t) == sorted(ALL - {7})
+
+
 def test_repairs_beside_appends_lose_nothing(tmp_path: Path) -> None:
     t = appended(tmp_path)
     listed(_NUM_ADDED_FILES=5)(t)

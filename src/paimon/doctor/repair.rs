@@ -39,8 +39,8 @@ impl PaimonTable {
     /// Repairs the newest version. Returns the table at its new version, and what was done or would be done.
     ///
     /// # Errors
-    /// `Unsupported` if a lost manifest removes files; `CorruptTable` if files can't be looked for because a manifest
-    /// is lost; `CommitConflict` if others change the same files again and again; those of the commit and of the store.
+    /// `Unsupported` if a lost manifest removes files; `CorruptTable` if manifests must be repaired before;
+    /// `CommitConflict` if others change the same files again and again; those of the commit and of the store.
     pub fn repair(&self, options: &RepairOptions) -> Result<(PaimonTable, Vec<RepairStep>)> {
         self.metadata().check_same_table()?;
         let mut steps = Vec::new();
@@ -194,17 +194,26 @@ impl Repair<'_> {
         Ok(out)
     }
 
-    /// The manifests of a snapshot. A dry run that also repairs manifests sees them as they will be.
+    /// The manifests of a snapshot, if their counts are right: otherwise some files of the table are not seen. A dry
+    /// run that also repairs manifests sees them as they will be.
     fn readable(self, from: ManifestFolder<'_>, snapshot: &PaimonSnapshot) -> Result<Vec<PaimonManifestFile>> {
-        if !(self.options.dry_run && self.options.kinds.contains(&RepairKind::Manifests)) {
-            return data_manifests(from, snapshot);
+        let as_mended = self.options.dry_run && self.options.kinds.contains(&RepairKind::Manifests);
+        let counts_of = |m: &PaimonManifestFile| (m.added_files, m.deleted_files);
+        let mut out = Vec::new();
+        for (m, judgement) in judged(from, snapshot)? {
+            match judgement {
+                Judgement::Whole => out.push(m),
+                Judgement::Wrong(right, _) if as_mended || counts_of(&right) == counts_of(&m) => out.push(*right),
+                Judgement::Lost if as_mended => {}
+                Judgement::Wrong(..) | Judgement::Lost => {
+                    let what = "a manifest is lost or differs from its record, so the files of the table are unknown";
+                    return Err(Error::corrupt(what)
+                        .with("manifest", m.file_name)
+                        .hint("Repair the manifests first: repair('manifests')"));
+                }
+            }
         }
-        let right = judged(from, snapshot)?.into_iter().filter_map(|(m, judgement)| match judgement {
-            Judgement::Whole => Some(m),
-            Judgement::Wrong(right, _) => Some(*right),
-            Judgement::Lost => None,
-        });
-        Ok(right.collect())
+        Ok(out)
     }
 
     /// Finds data files that are missing, cut off or damaged. Their deletion vectors leave the table with them.
@@ -269,7 +278,7 @@ impl Repair<'_> {
                 return Ok(RepairPlan::default());
             }
         }
-        let rows = live_rows(from, &data_manifests(from, snapshot)?)?;
+        let rows = live_rows(from, &self.readable(from, snapshot)?)?;
         let wrong = snapshot.total_record_count.filter(|recorded| *recorded != rows);
         let step = |recorded: i64| {
             let action = format!("sets totalRecordCount to {rows} instead of {recorded}");
@@ -290,14 +299,7 @@ impl Repair<'_> {
         let findings = Findings::new(usize::MAX);
         let schemas = &table.metadata().schemas;
         let naming = Naming { from, paths: &paths, schema, schemas, findings: &findings };
-        let manifests = self.readable(from, snapshot)?;
-        let live = naming.live(&manifests, &format!("snapshot {}", snapshot.id))?;
-        if live.is_none()
-            && let Err(e) = live_rows(from, &manifests)
-            && !is_damage(&e)
-        {
-            return Err(e);
-        }
+        let live = naming.live(&self.readable(from, snapshot)?, &format!("snapshot {}", snapshot.id))?;
         if let (Some(live), Some(options)) = (&live, options) {
             // Without it, files are only measured.
             let context = table.scan_newest(ScanRequest::default()).ok().map(|scan| scan.context().clone());
@@ -314,7 +316,7 @@ impl Repair<'_> {
             (_, unread) => Err(Error::corrupt("the files of the snapshot can't be listed")
                 .with("table", table.location())
                 .with("reason", unread.map_or("", |f| f.evidence.as_str()))
-                .hint("repair('manifests') goes on without manifests that can't be read")),
+                .hint("doctor() says what is wrong with the entries of the manifests")),
         }
     }
 }
