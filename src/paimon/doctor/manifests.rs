@@ -25,11 +25,19 @@ pub(super) struct SnapshotManifests {
     pub changelog: Option<Vec<PaimonManifestFile>>,
 }
 
+/// What a list records about a manifest: length, added and removed files, buckets, levels.
+type ManifestRecord = (i64, i64, i64, Option<(i32, i32)>, Option<(i32, i32)>);
+
+fn record_of(m: &PaimonManifestFile) -> ManifestRecord {
+    (m.file_size, m.added_files, m.deleted_files, m.buckets, m.levels)
+}
+
 /// Checks manifests, and remembers which can be read.
 pub(super) struct ManifestChecks<'a> {
     from: ManifestFolder<'a>,
     findings: &'a Findings,
-    known: HashMap<String, bool>,
+    /// Whether manifests can be read, with their records that were compared. Lists may have different ones.
+    known: HashMap<String, (ManifestRecord, bool)>,
 }
 
 impl<'a> ManifestChecks<'a> {
@@ -80,12 +88,12 @@ impl<'a> ManifestChecks<'a> {
             }
         };
         let new: Vec<&PaimonManifestFile> =
-            manifests.iter().filter(|m| !self.known.contains_key(&m.file_name)).collect();
+            manifests.iter().filter(|m| self.known.get(&m.file_name).is_none_or(|k| k.0 != record_of(m))).collect();
         let (from, findings, _phase) = (self.from, self.findings, begin_phase(Phase::ReadingMetadata, new.len()));
         let checked = in_parallel(new.len(), |i| check(from, findings, new[i], is_changelog))?;
-        let new: Vec<String> = new.into_iter().map(|m| m.file_name.clone()).collect();
-        self.known.extend(new.into_iter().zip(checked));
-        let is_whole = manifests.iter().all(|m| self.known.get(&m.file_name) == Some(&true));
+        let new: Vec<_> = new.into_iter().map(|m| (m.file_name.clone(), record_of(m))).collect();
+        self.known.extend(new.into_iter().zip(checked).map(|((name, record), whole)| (name, (record, whole))));
+        let is_whole = manifests.iter().all(|m| self.known.get(&m.file_name).is_some_and(|k| k.1));
         Ok(is_whole.then_some(manifests))
     }
 }
