@@ -278,16 +278,17 @@ class Table(TableHandle, RowChanges):
         """Repairs the table, in commits that can be rolled back. By default it only says what it would do.
 
         Args:
-            repairs: The kinds of repair, all of them by default: `refs` (references, logs and statistics that lead
-                nowhere), `manifests` (writes manifests again, with right counts and summaries), `lost-files` (takes
-                lost and damaged files out of the table), `dangling-deletes` (removes delete files that delete
-                nothing), `summaries` (the totals of the current snapshot).
+            repairs: The kinds of repair, all of them by default: `refs` (references, logs, statistics and hints that
+                lead nowhere), `manifests` (writes manifests again, with right counts and summaries), `lost-files`
+                (takes lost and damaged files out of the table), `dangling-deletes` (removes delete files and deletion
+                vectors that delete nothing), `summaries` (the totals of the current snapshot).
             dry_run: Whether to change nothing.
             snapshot_properties: Properties of the new snapshots.
 
         Raises:
             InvalidInputError: There is no repair with this name.
-            UnsupportedError: The table's format has no such repair.
+            UnsupportedError: A lost manifest of an Apache Paimon table removes files. They would come back.
+            CorruptTableError: Manifests of an Apache Paimon table have to be repaired first.
             CommitConflictError: Others changed the same files meanwhile.
             CommitStateUnknownError: It is not known whether a commit took place.
         """

@@ -301,7 +301,6 @@ ROWS = pa.table({"id": [1]})
         lambda t: t.transaction().__enter__().append(ROWS),
         lambda t: t.writer().delete_positions(ROWS),
         lambda t: t.maintain.rewrite_manifests(spec_id=0),
-        lambda t: t.repair("manifests"),
         lambda t: t.scan().plan_parts(),
         lambda t: t.cherry_pick(1),
         lambda t: t.upgrade(3),

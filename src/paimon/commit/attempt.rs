@@ -12,6 +12,7 @@ use super::entries::{ChangeEntries, stay_hidden, track_rows, upgraded};
 use super::hashes::Indexer;
 use super::index::combined;
 use super::manifests::{ManifestLayout, MetadataFiles};
+use super::mending::live_rows;
 use super::merge::ManifestMerger;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit_loop::CommitAttempt;
@@ -52,6 +53,8 @@ struct Lists {
     delta: (String, i64),
     changelog: Option<(String, i64)>,
     index: Option<String>,
+    /// The rows of the snapshot, if they were counted again.
+    rows: Option<i64>,
 }
 
 /// Plans a commit on the newest version; `None` if there is nothing to commit.
@@ -209,7 +212,10 @@ impl<'p> SnapshotAttempt<'p> {
         let index = entries.index(index_base, &added)?;
         let checks = self.input.checks_appends || self.input.kind != CommitKind::Append;
         let live = match &base.latest {
-            Some(latest) if checks => entries.base(self.input.folder.manifests(), latest, &added)?,
+            // A commit that mends manifests changes no files, and some manifests may be lost.
+            Some(latest) if checks && self.input.mends.is_none() => {
+                entries.base(self.input.folder.manifests(), latest, &added)?
+            }
             _ => Vec::new(),
         };
         if self.input.checks_appends {
@@ -253,7 +259,15 @@ impl<'p> SnapshotAttempt<'p> {
         let before = latest.map(|s| data_manifests(self.input.folder.manifests(), s)).transpose()?.unwrap_or_default();
         let joins_all = self.input.joins_manifests;
         let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout, joins_all };
-        let before = merger.merge(files, before)?;
+        let from = self.input.folder.manifests();
+        let (before, rows) = match &self.input.mends {
+            Some(mends) => {
+                let mended = mends.applied(files, from, before, &layout)?;
+                let rows = live_rows(from, &mended)?;
+                (mended, Some(rows))
+            }
+            None => (merger.merge(files, before)?, None),
+        };
         let base_list = files.write_list(&before, &layout)?;
         let own = files.write_manifests(delta, &layout)?;
         let delta_list = files.write_list(&own, &layout)?;
@@ -268,7 +282,7 @@ impl<'p> SnapshotAttempt<'p> {
         let lists = [&base_list, &delta_list].into_iter().chain(&changelog).map(|(name, _)| name);
         let hashes = indexed.iter().map(|e| &e.file_name);
         self.used = manifests.chain(lists).chain(&index).chain(hashes).cloned().collect();
-        Ok(Lists { base: base_list, delta: delta_list, changelog, index })
+        Ok(Lists { base: base_list, delta: delta_list, changelog, index, rows })
     }
 
     /// The first row id after those that the manifests name. `nextRowId` of another writer may be too low.
@@ -298,6 +312,11 @@ impl<'p> SnapshotAttempt<'p> {
 fn rows(entries: &[FileEntry]) -> i64 {
     let signed = |e: &FileEntry| if e.kind == DELETE { e.row_count.saturating_neg() } else { e.row_count };
     entries.iter().map(signed).fold(0, i64::saturating_add)
+}
+
+/// The recorded number of rows of a snapshot.
+fn total(latest: Option<&PaimonSnapshot>) -> i64 {
+    latest.and_then(|s| s.total_record_count).unwrap_or(0)
 }
 
 /// The number of the snapshot after this one.
@@ -387,7 +406,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
             commit_kind: self.input.kind.as_str().to_owned(),
             // Times never decrease, even if clocks of other machines differ, because time travel searches by them.
             time_ms: now_ms().max(latest.map_or(i64::MIN, |s| s.time_ms)),
-            total_record_count: Some(latest.and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(added_rows)),
+            total_record_count: Some(lists.rows.unwrap_or_else(|| total(latest).saturating_add(added_rows))),
             delta_record_count: Some(added_rows),
             changelog_record_count: (!changelog.is_empty()).then(|| rows(&changelog)),
             watermark: self.input.watermark.max(latest.and_then(|s| s.watermark)),

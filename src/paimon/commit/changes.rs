@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::mending::ManifestMends;
 use crate::format::task::{BucketHashes, DataFile, NewBucketFile, WrittenAt};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -115,6 +116,8 @@ pub(super) struct CommitInput {
     pub(super) statistics: Option<String>,
     /// Whether all manifests are merged that can be.
     pub(super) joins_manifests: bool,
+    /// What the commit mends, if it does nothing else.
+    pub(super) mends: Option<ManifestMends>,
     /// The commit is younger than this snapshot and this time.
     pub(super) after: Option<WrittenAt>,
 }

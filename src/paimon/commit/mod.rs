@@ -8,6 +8,7 @@
 //! - `hashes`: the hash index of a new snapshot: the keys of each bucket, for tables with dynamic buckets
 //! - `index`: the index files of a new snapshot: those of the snapshot before, with the changes of the commit
 //! - `manifests`: the metadata files that a commit writes
+//! - `mending`: commits that mend what a snapshot records about its manifests
 //! - `merge`: merging the manifests of earlier commits: joins small ones, and cancels additions that were
 //!   deleted later
 //! - `retention`: how long snapshots and changelogs are kept, by the table's options or by the caller's
@@ -20,6 +21,7 @@ pub mod expire;
 pub mod hashes;
 pub(crate) mod index;
 pub(crate) mod manifests;
+pub(crate) mod mending;
 pub(crate) mod merge;
 pub mod orphans;
 pub mod producer;

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 
 use super::attempt::{Plan, SnapshotAttempt};
 use super::changes::{Changes, CommitInput, CommitKind, NO_IDENTIFIER, Replaced};
+use super::mending::ManifestMends;
 use crate::error::{Error, Result};
 use crate::format::commit_loop::{self, CommitAttempt, CommitOutcome, RetryPolicy};
 use crate::format::task::WrittenAt;
@@ -67,6 +68,7 @@ impl Commit {
             only_on: None,
             owns_files: false,
             joins_manifests: false,
+            mends: None,
             statistics: None,
             after: None,
         };
@@ -140,6 +142,13 @@ impl Commit {
     #[must_use]
     pub(crate) fn joining_manifests(self) -> Self {
         Commit { input: CommitInput { joins_manifests: true, ..self.input } }
+    }
+
+    /// A commit that mends the manifests and the number of rows of the snapshot before, and nothing else.
+    #[must_use]
+    pub(crate) fn mending(folder: &TableFolder, mends: ManifestMends) -> Commit {
+        let commit = Commit::new(folder, Changes::default()).compacting();
+        Commit { input: CommitInput { mends: Some(mends), ..commit.input } }
     }
 
     /// Makes the commit name a statistics file, and nothing else.

@@ -20,16 +20,16 @@ codes! {
         "Nothing, but time travel by time may find another snapshot. Check the clocks of writers.";
     HINT_LATEST Warning "hint-latest":
         "The hint LATEST names another snapshot than the newest.";
-        "Delete snapshot/LATEST: the next commit writes it again.";
+        "Write it again: repair('refs'). If the table can't be opened, delete snapshot/LATEST.";
     HINT_EARLIEST Warning "hint-earliest":
         "The hint EARLIEST names a snapshot that does not exist.";
-        "Delete snapshot/EARLIEST: the next expiry writes it again.";
+        "Write it again: repair('refs').";
     TAG_DAMAGED Error "tag-damaged":
         "A tag can't be read.";
         "Delete the tag, or restore its file.";
     CONSUMER Warning "consumer-damaged":
         "A consumer's file can't be read, or names a snapshot that has expired.";
-        "Delete the consumer, or set it to a snapshot that exists.";
+        "Delete the consumer, or set it to a snapshot that exists: maintain.reset_consumer().";
     MANIFEST_LIST_MISSING Error "manifest-list-missing":
         "A manifest list of a snapshot does not exist.";
         "Restore it, or go back to another snapshot.";
@@ -38,19 +38,19 @@ codes! {
         "Restore it, or go back to another snapshot.";
     MANIFEST_MISSING Error "manifest-missing":
         "A manifest does not exist.";
-        "Restore it, or go back to a snapshot without it.";
+        "Restore it. repair('manifests') goes on without it, and its files are lost.";
     MANIFEST_DAMAGED Error "manifest-damaged":
         "A manifest is damaged.";
-        "Restore it, or go back to a snapshot without it.";
+        "Restore it. repair('manifests') goes on without it, and its files are lost.";
     MANIFEST_LENGTH Warning "manifest-length":
         "A manifest has another length than the manifest list records.";
-        "Check who replaced the file.";
+        "Write the manifests again: repair('manifests').";
     MANIFEST_COUNTS Warning "manifest-counts":
         "The counts of a manifest in the manifest list differ from its entries.";
-        "Nothing today: the next full compaction of manifests writes it again.";
+        "Write the manifests again: repair('manifests').";
     MANIFEST_RANGES Error "manifest-ranges":
         "The recorded buckets, levels or partitions of a manifest leave out those of its entries, so scans lose rows.";
-        "Go back to another snapshot, or let a full compaction of manifests write it again.";
+        "Write the manifests again: repair('manifests').";
     ENTRY_CONTRADICTION Error "entry-contradiction":
         "A manifest removes a file that the snapshot does not have.";
         "Go back to another snapshot.";
@@ -71,7 +71,7 @@ codes! {
         "Go back to the snapshot before.";
     SNAPSHOT_TOTALS Warning "snapshot-totals":
         "The recorded number of rows of a snapshot differs from its files.";
-        "Nothing: readers count the files. Statistics that use the number are wrong.";
+        "Commit a snapshot with the right number: repair('summaries'). Readers count the files.";
     INDEX_MANIFEST Error "index-manifest":
         "The index manifest of a snapshot is missing or damaged, so deleted rows come back or plans fail.";
         "Restore it, or go back to another snapshot.";
@@ -86,7 +86,7 @@ codes! {
         "Rewrite the bucket: compact().";
     VECTOR_UNKNOWN_FILE Warning "vector-unknown-file":
         "A deletion vector is for a data file that the snapshot does not have.";
-        "Nothing: no reader uses it. The next commit to the bucket drops it.";
+        "Take it out: repair('dangling-deletes'). No reader uses it.";
     VECTOR_COUNT Error "vector-count":
         "A deletion vector deletes more rows than its data file has.";
         "Check which file was replaced. Rewrite the bucket: compact().";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::codes;
 use crate::error::{Error, Result};
+use crate::format::diagnosis::code::Code;
 use crate::format::diagnosis::finding::{Findings, Looked, reason};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::spec::schema::TableSchema;
@@ -79,12 +80,7 @@ pub(super) fn read(folder: &TableFolder, findings: &Findings) -> Result<FolderFa
 }
 
 /// Adds a finding for an error, unless the call was cancelled.
-pub(super) fn damaged(
-    findings: &Findings,
-    code: &'static crate::format::diagnosis::code::Code,
-    object: &str,
-    e: &Error,
-) -> Result<()> {
+pub(super) fn damaged(findings: &Findings, code: &'static Code, object: &str, e: &Error) -> Result<()> {
     check_cancelled()?;
     findings.add(code, object, reason(e));
     Ok(())
@@ -115,23 +111,41 @@ fn order(snapshots: &[PaimonSnapshot], findings: &Findings) {
     }
 }
 
-fn hints(folder: &TableFolder, ids: &[i64], findings: &Findings) {
-    let hint = |name: &str| -> Option<(String, String)> {
+/// The text of a hint.
+#[derive(Debug)]
+pub(super) struct HintText {
+    /// Its file.
+    pub path: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// The hints to the newest and to the oldest snapshot, as far as they exist.
+pub(super) fn read_hints(folder: &TableFolder) -> [Option<HintText>; 2] {
+    ["LATEST", "EARLIEST"].map(|name| {
         let path = join(&folder.folder("snapshot"), name);
         let bytes = folder.store().get_at_most(&path, LONGEST_HINT).ok()?;
-        Some((path, String::from_utf8_lossy(&bytes).trim().to_owned()))
-    };
-    if let (Some((path, text)), Some(newest)) = (hint("LATEST"), ids.last())
-        && text.parse() != Ok(*newest)
-    {
-        findings.add(&codes::HINT_LATEST, path, format!("it is '{text}', the newest snapshot is {newest}"));
-    }
-    if let (Some((path, text)), Some(oldest)) = (hint("EARLIEST"), ids.first()) {
-        let named: Option<i64> = text.parse().ok();
-        // Java leaves whole snapshots before it.
-        if !named.is_some_and(|id| ids.contains(&id)) {
-            findings.add(&codes::HINT_EARLIEST, path, format!("it is '{text}', the oldest snapshot is {oldest}"));
-        }
+        Some(HintText { path, text: String::from_utf8_lossy(&bytes).trim().to_owned() })
+    })
+}
+
+/// The hints that are wrong for these snapshots, with their codes and the snapshot that each should name.
+pub(super) fn wrong_hints(
+    [latest, earliest]: [Option<HintText>; 2],
+    ids: &[i64],
+) -> Vec<(&'static Code, HintText, i64)> {
+    let (Some(oldest), Some(newest)) = (ids.first(), ids.last()) else { return Vec::new() };
+    let latest = latest.filter(|hint| hint.text.parse() != Ok(*newest));
+    // Java leaves whole snapshots before it.
+    let earliest = earliest.filter(|hint| !hint.text.parse().is_ok_and(|id| ids.contains(&id)));
+    let latest = latest.map(|hint| (&codes::HINT_LATEST, hint, *newest));
+    latest.into_iter().chain(earliest.map(|hint| (&codes::HINT_EARLIEST, hint, *oldest))).collect()
+}
+
+fn hints(folder: &TableFolder, ids: &[i64], findings: &Findings) {
+    for (code, HintText { path, text }, right) in wrong_hints(read_hints(folder), ids) {
+        let which = if code == &codes::HINT_LATEST { "newest" } else { "oldest" };
+        findings.add(code, path, format!("it is '{text}', the {which} snapshot is {right}"));
     }
 }
 

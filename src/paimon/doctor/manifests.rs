@@ -25,11 +25,19 @@ pub(super) struct SnapshotManifests {
     pub changelog: Option<Vec<PaimonManifestFile>>,
 }
 
+/// What a list records about a manifest: length, added and removed files, buckets, levels.
+type ManifestRecord = (i64, i64, i64, Option<(i32, i32)>, Option<(i32, i32)>);
+
+fn record_of(m: &PaimonManifestFile) -> ManifestRecord {
+    (m.file_size, m.added_files, m.deleted_files, m.buckets, m.levels)
+}
+
 /// Checks manifests, and remembers which can be read.
 pub(super) struct ManifestChecks<'a> {
     from: ManifestFolder<'a>,
     findings: &'a Findings,
-    known: HashMap<String, bool>,
+    /// Whether manifests can be read, with their records that were compared. Lists may have different ones.
+    known: HashMap<String, (ManifestRecord, bool)>,
 }
 
 impl<'a> ManifestChecks<'a> {
@@ -80,12 +88,12 @@ impl<'a> ManifestChecks<'a> {
             }
         };
         let new: Vec<&PaimonManifestFile> =
-            manifests.iter().filter(|m| !self.known.contains_key(&m.file_name)).collect();
+            manifests.iter().filter(|m| self.known.get(&m.file_name).is_none_or(|k| k.0 != record_of(m))).collect();
         let (from, findings, _phase) = (self.from, self.findings, begin_phase(Phase::ReadingMetadata, new.len()));
         let checked = in_parallel(new.len(), |i| check(from, findings, new[i], is_changelog))?;
-        let new: Vec<String> = new.into_iter().map(|m| m.file_name.clone()).collect();
-        self.known.extend(new.into_iter().zip(checked));
-        let is_whole = manifests.iter().all(|m| self.known.get(&m.file_name) == Some(&true));
+        let new: Vec<_> = new.into_iter().map(|m| (m.file_name.clone(), record_of(m))).collect();
+        self.known.extend(new.into_iter().zip(checked).map(|((name, record), whole)| (name, (record, whole))));
+        let is_whole = manifests.iter().all(|m| self.known.get(&m.file_name).is_some_and(|k| k.1));
         Ok(is_whole.then_some(manifests))
     }
 }
@@ -105,26 +113,38 @@ fn check(from: ManifestFolder<'_>, findings: &Findings, m: &PaimonManifestFile, 
             return Ok(false);
         }
     };
+    for (code, evidence) in differences(from, m, &columns) {
+        findings.add(code, &m.file_name, evidence);
+    }
+    Ok(true)
+}
+
+/// The entries of a manifest that add files, and those that remove files.
+pub(super) fn counts(columns: &PaimonEntryColumns) -> (i64, i64) {
+    let added = columns.kind.iter().filter(|kind| **kind == ADD).count() as i64;
+    (added, columns.len() as i64 - added)
+}
+
+/// What the entry of the manifest list says differently from the manifest.
+pub(super) fn differences(
+    from: ManifestFolder<'_>,
+    m: &PaimonManifestFile,
+    columns: &PaimonEntryColumns,
+) -> Vec<(&'static Code, String)> {
+    let mut out = Vec::new();
     if let Ok(size) = from.path(&m.file_name).and_then(|path| from.store.size(&path))
         && i64::try_from(size) != Ok(m.file_size)
     {
         let evidence = format!("{} bytes are recorded, the file has {size}", m.file_size);
-        findings.add(&codes::MANIFEST_LENGTH, &m.file_name, evidence);
+        out.push((&codes::MANIFEST_LENGTH, evidence));
     }
-    compare(findings, m, &columns);
-    Ok(true)
-}
-
-/// Compares the entry of the manifest list with the manifest.
-fn compare(findings: &Findings, m: &PaimonManifestFile, columns: &PaimonEntryColumns) {
-    let added = columns.kind.iter().filter(|kind| **kind == ADD).count() as i64;
-    let deleted = columns.len() as i64 - added;
+    let (added, deleted) = counts(columns);
     if (m.added_files, m.deleted_files) != (added, deleted) {
         let evidence = format!(
             "{} added and {} deleted files are recorded, it has {added} and {deleted}",
             m.added_files, m.deleted_files
         );
-        findings.add(&codes::MANIFEST_COUNTS, &m.file_name, evidence);
+        out.push((&codes::MANIFEST_COUNTS, evidence));
     }
     let outside = |range: Option<(i32, i32)>, values: &[i32]| {
         let (low, high) = range?;
@@ -134,7 +154,8 @@ fn compare(findings: &Findings, m: &PaimonManifestFile, columns: &PaimonEntryCol
         if let Some(value) = outside(range, values) {
             let (low, high) = range.unwrap_or_default();
             let evidence = format!("{what}s {low} to {high} are recorded, it has {what} {value}");
-            findings.add(&codes::MANIFEST_RANGES, &m.file_name, evidence);
+            out.push((&codes::MANIFEST_RANGES, evidence));
         }
     }
+    out
 }

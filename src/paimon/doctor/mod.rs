@@ -1,4 +1,4 @@
-//! Examines a table: schemas, snapshots, hints, manifests, data files, index files, changelogs.
+//! Examines a table: schemas, snapshots, hints, manifests, data files, index files, changelogs. Repairs open tables.
 //!
 //! Nothing that is read here fails the examination: damage becomes a finding. Only a cancellation ends it.
 //!
@@ -11,6 +11,7 @@
 //! - `data_files`: data files: size, footer, rows
 //! - `indexes`: index files and deletion vectors
 //! - `health`: what would make the table faster or smaller
+//! - `repair`: repairs: a commit each, and hints
 
 pub mod codes;
 mod data_files;
@@ -21,5 +22,6 @@ mod indexes;
 mod levels;
 mod live;
 mod manifests;
+mod repair;
 
 pub use diagnose::examine_place;

@@ -12,7 +12,6 @@
 //! - `done_partitions`: marks partitions as complete
 //! - `file_indexes`: writes the indexes of existing data files again
 //! - `loads`: the files of other formats whose rows a table got
-//! - `lost_files`: takes data files that are gone out of the table
 //! - `manifest_rewrite`: joins manifests
 //! - `progress`: the progress of consumers, and the earliest snapshot
 //! - `purge`: removes everything but the table itself
@@ -29,7 +28,6 @@ pub mod compaction;
 pub(crate) mod done_partitions;
 pub(crate) mod file_indexes;
 pub(crate) mod loads;
-pub(crate) mod lost_files;
 pub(crate) mod manifest_rewrite;
 pub(crate) mod progress;
 pub(crate) mod purge;

@@ -55,7 +55,6 @@ pub(crate) fn changes(
     written: &mut Vec<String>,
 ) -> Result<Vec<IndexEntry>> {
     let (folder, schema) = (table.folder(), table.table_schema());
-    let root = folder.root();
     let before: Vec<IndexEntry> = match snapshot.and_then(|s| s.index_manifest.as_deref()) {
         Some(manifest) => read_index_manifest(folder.manifests(), manifest)?,
         None if deleted.is_empty() => return Ok(Vec::new()),
@@ -82,10 +81,41 @@ pub(crate) fn changes(
     for file in removed {
         bucket_of(file, &mut |bucket| bucket.gone.extend([name(file).to_owned()]))?;
     }
+    changed(table, &before, buckets, written)
+}
+
+/// The index entries of a change that takes vectors of data files out, by partition row, bucket and name of the data
+/// file. Paths of new index files are added to `written`.
+///
+/// # Errors
+/// As [`changes`].
+pub(crate) fn taken_out(
+    table: &PaimonTable,
+    before: &[IndexEntry],
+    gone: &[(Vec<u8>, i32, String)],
+    written: &mut Vec<String>,
+) -> Result<Vec<IndexEntry>> {
+    let mut buckets: IndexMap<(Vec<u8>, i32), BucketVectors> = IndexMap::new();
+    for (row, number, data_file) in gone {
+        let partition = Arc::new(partition_of(table.table_schema(), row)?);
+        let of_none = || BucketVectors { partition, new: IndexMap::new(), gone: HashSet::new() };
+        buckets.entry((row.clone(), *number)).or_insert_with(of_none).gone.insert(data_file.clone());
+    }
+    changed(table, before, buckets, written)
+}
+
+/// The index entries of changes to buckets.
+fn changed(
+    table: &PaimonTable,
+    before: &[IndexEntry],
+    buckets: IndexMap<(Vec<u8>, i32), BucketVectors>,
+    written: &mut Vec<String>,
+) -> Result<Vec<IndexEntry>> {
+    let schema = table.table_schema();
     let options = schema.options();
     let files = IndexFiles {
         table,
-        paths: TablePaths::new(root, schema)?,
+        paths: TablePaths::new(table.folder().root(), schema)?,
         one_file: schema.has_primary_key() || options.bucket()? > 0,
         wide: options.boolean("deletion-vectors.bitmap64", false)?,
         target_bytes: options.bytes("deletion-vector.index-file.target-size", TARGET_BYTES)?,
@@ -130,10 +160,9 @@ impl IndexFiles<'_> {
         let touched: Vec<&IndexEntry> = own.iter().copied().filter(touches).collect();
         let mut vectors: IndexMap<String, PositionSet> = IndexMap::new();
         for entry in touched {
-            self.read(entry, &mut vectors)?;
+            self.read(entry, &bucket.gone, &mut vectors)?;
             out.push(IndexEntry { kind: DELETE, ..entry.clone() });
         }
-        vectors.retain(|file, _| !bucket.gone.contains(file));
         for (file, positions) in bucket.new.drain(..) {
             vectors.entry(file).or_default().unite(&positions);
         }
@@ -165,13 +194,14 @@ impl IndexFiles<'_> {
         Ok(())
     }
 
-    /// The vectors of an index file.
-    fn read(&self, entry: &IndexEntry, out: &mut IndexMap<String, PositionSet>) -> Result<()> {
+    /// The vectors of an index file, without those of files that are removed.
+    fn read(&self, entry: &IndexEntry, gone: &HashSet<String>, out: &mut IndexMap<String, PositionSet>) -> Result<()> {
         let partition = partition_of(self.table.table_schema(), &entry.partition)?;
         let external = entry.external_path.as_deref();
         let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
         let bytes = self.table.folder().store().get(&path)?;
-        for range in entry.deletion_vectors.iter().flatten() {
+        let kept = |range: &&DeletionVectorRange| !gone.contains(&range.data_file);
+        for range in entry.deletion_vectors.iter().flatten().filter(kept) {
             let at = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
             let vector = bytes.get(at(range.offset)..).unwrap_or_default();
             let positions = PositionSet::from_index_file(vector, at(range.length));
