@@ -19,23 +19,6 @@ const TEST: &str = "frazil-test";
 /// The deepest nesting of JSON.
 const MAX_DEPTH: usize = 500;
 
-const NAMES: [(&str, Op); 14] = [
-    ("is-null", Op::IsNull),
-    ("not-null", Op::NotNull),
-    ("is-nan", Op::IsNan),
-    ("not-nan", Op::NotNan),
-    ("lt", Op::Lt),
-    ("lt-eq", Op::LtEq),
-    ("gt", Op::Gt),
-    ("gt-eq", Op::GtEq),
-    ("eq", Op::Eq),
-    ("not-eq", Op::NotEq),
-    ("in", Op::In),
-    ("not-in", Op::NotIn),
-    ("starts-with", Op::StartsWith),
-    ("not-starts-with", Op::NotStartsWith),
-];
-
 /// Writes a filter. Long conjunctions and disjunctions become balanced trees, for readers that limit nesting.
 pub fn predicate_to_json(filter: &BoundPredicate) -> Json {
     match filter {
@@ -60,7 +43,7 @@ fn tree(word: &str, parts: &[BoundPredicate]) -> Json {
 }
 
 fn leaf_to_json(leaf: &BoundLeaf) -> Json {
-    let name = NAMES.iter().find(|(_, op)| *op == leaf.op).map_or("", |(name, _)| name);
+    let name = leaf.op.spec_name();
     let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
     let mut values = leaf.values.iter().map(|v| value_to_json(v.as_ref(), ty));
     let term = term_to_json(&leaf.term);
@@ -107,8 +90,8 @@ fn read(json: &Json, depth: usize) -> Result<Predicate> {
         "and" => both(below("left")?, below("right")?),
         "or" => either(below("left")?, below("right")?),
         kind => {
-            let op = NAMES.iter().find(|(name, _)| *name == kind).map(|(_, op)| *op);
-            let op = op.ok_or_else(|| Error::invalid(format!("a filter's JSON can't have the type `{kind}`")))?;
+            let op = Op::of_spec_name(kind)
+                .ok_or_else(|| Error::invalid(format!("a filter's JSON can't have the type `{kind}`")))?;
             read_leaf(json, op)?
         }
     })

@@ -44,7 +44,35 @@ pub enum Op {
     NotStartsWith,
 }
 
+/// The names of operations in the REST catalog protocol.
+const SPEC_NAMES: [(&str, Op); 14] = [
+    ("is-null", Op::IsNull),
+    ("not-null", Op::NotNull),
+    ("is-nan", Op::IsNan),
+    ("not-nan", Op::NotNan),
+    ("lt", Op::Lt),
+    ("lt-eq", Op::LtEq),
+    ("gt", Op::Gt),
+    ("gt-eq", Op::GtEq),
+    ("eq", Op::Eq),
+    ("not-eq", Op::NotEq),
+    ("in", Op::In),
+    ("not-in", Op::NotIn),
+    ("starts-with", Op::StartsWith),
+    ("not-starts-with", Op::NotStartsWith),
+];
+
 impl Op {
+    /// The name in the REST catalog protocol.
+    pub fn spec_name(self) -> &'static str {
+        SPEC_NAMES.iter().find(|(_, op)| *op == self).map_or("", |(name, _)| name)
+    }
+
+    /// The operation of a name in the REST catalog protocol.
+    pub(super) fn of_spec_name(name: &str) -> Option<Op> {
+        SPEC_NAMES.iter().find(|(known, _)| *known == name).map(|(_, op)| *op)
+    }
+
     /// The negated operation. Both are unknown on null, except the null and NaN tests, which are never unknown: null is
     /// not NaN.
     pub fn negate(self) -> Op {

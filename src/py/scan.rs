@@ -12,13 +12,13 @@ use super::call::{run, run_attached};
 use super::lock::lock;
 use super::plan_part::PyPlanPart;
 use super::results::explain;
+use super::results::filter::filter_members;
 use super::results::native_read::PyNativeRead;
 use super::schema::PySchema;
 use super::split::{PySplit, PySplits, wrapped};
 use super::task::PyScanTask;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
-use crate::expr::json::predicate_to_json;
 use crate::expr::sanitized;
 use crate::format::splits::SplitRequest;
 use crate::format::task;
@@ -89,14 +89,13 @@ impl PyScan {
         self.inner.whole_filter().to_string()
     }
 
-    /// The filter without its literals, as JSON for reports; `None` if it is too long for them.
-    fn sanitized_filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        run_attached(py, || {
-            let filter = self.inner.whole_filter();
-            let now = now_ms().saturating_mul(1_000);
-            Ok((!sanitized::is_too_long(&filter))
-                .then(|| predicate_to_json(&sanitized::sanitized(&filter, now)).to_string()))
-        })
+    /// The filter without its literals, for reports; `None` if it is too long for them.
+    fn sanitized_filter<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let filter = self.inner.whole_filter();
+        if sanitized::is_too_long(&filter) {
+            return Ok(None);
+        }
+        filter_members(py, &sanitized::sanitized(&filter, now_ms().saturating_mul(1_000))).map(Some)
     }
 
     #[getter]

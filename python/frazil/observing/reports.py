@@ -5,7 +5,6 @@ A report has what Python knows of a verb. The core sends fuller reports to REST 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,7 +113,7 @@ def scan_report(
     }
     filter_ = scan.sanitized_filter()
     if filter_ is not None:
-        report["filter"] = json.loads(filter_)
+        report["filter"] = filter_
     return report
 
 

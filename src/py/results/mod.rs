@@ -3,6 +3,7 @@
 pub(super) mod commit_rows;
 pub(super) mod diagnosis;
 pub(super) mod explain;
+pub(super) mod filter;
 pub(super) mod maintenance;
 pub(super) mod native_read;
 pub(super) mod snapshot;
