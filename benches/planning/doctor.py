@@ -7,6 +7,7 @@ The data files are hard links to a few files with the same 100 rows.
 """
 
 import argparse
+import datetime as dt
 import json
 import os
 import shutil
@@ -60,7 +61,7 @@ def write_table(place: Path, files: int, manifests: int) -> str:
     table = catalog.create_table("db.t", rows.schema, location=str(place), properties=keep)
     for number in range(manifests):
         table.add_files([str(path) for path in paths[number::manifests]])
-    table.maintain.expire_snapshots(retain_last=1, older_than=None)
+    table.maintain.expire_snapshots(retain_last=1, older_than=dt.timedelta(0))
     return str(table.metadata_location)
 
 
