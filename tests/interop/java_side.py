@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from frazil import doctor
+
 NAMESPACE = "db"
 
 
@@ -111,3 +113,9 @@ def assert_same_rows(ours: list[str], theirs: list[str], what: str = "") -> None
         f"{what}: {len(ours)} rows from Frazil, {len(theirs)} from Java\n"
         f"only Frazil ({len(surplus)}): {surplus[:5]}\nonly Java ({len(lacking)}): {lacking[:5]}"
     )
+
+
+def assert_whole(place: str | Path) -> None:
+    """The doctor finds no error in the table of another writer, also if it decodes every row."""
+    errors = doctor.examine(place, deep=True).errors
+    assert not errors, [(finding.code, finding.object, finding.evidence) for finding in errors]

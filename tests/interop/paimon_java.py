@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from java_side import assert_same_rows, exact
+from java_side import assert_same_rows, assert_whole, exact
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
@@ -578,6 +578,7 @@ class PaimonTable:
             assert set(planned.values()) <= {1}, f"{told}: a file is planned twice"
             assert scan.count() == java.rows.num_rows, told
             assert sum(t.num_rows for split in scan.plan() for t in [split.to_arrow()]) == java.rows.num_rows, told
+        assert_whole(self.root)
 
     def check_changes(self, since: Any, at: Any, filter_: Filter | None = None, mode: str | None = None) -> list[str]:
         """Frazil tells the changes that Java tells, and of keys the rows that came by them; gives their kinds."""

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from java_side import NAMESPACE, Java, assert_same_rows, exact
+from java_side import NAMESPACE, Java, assert_same_rows, assert_whole, exact
 
 import frazil as fz
 
@@ -20,6 +20,7 @@ def assert_reads_alike(java: Java, table: str, filters: list[str] | list[tuple[s
     Spark filters the table's rows in memory: where Java Iceberg prunes, it loses rows that hold -0.0.
     """
     assert_same_rows(read(java, table), java.read(table), table)
+    assert_whole(java.root(table))
     rows = java.in_memory(table)
     for pair in filters:
         ours, spark = (pair, pair) if isinstance(pair, str) else pair

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from java_side import assert_whole
 
 import frazil as fz
 
@@ -86,7 +87,9 @@ class Peers:
 
     def check(self, name: str, wanted: list[dict[str, Any]]) -> None:
         """That Frazil and both peers find these rows."""
-        assert in_order(self.catalog.load_table(name).scan().to_arrow()) == wanted, name
+        table = self.catalog.load_table(name)
+        assert in_order(table.scan().to_arrow()) == wanted, name
+        assert_whole(table.location)
         for peer in PEERS:
             assert self.read(peer, name) == wanted, (peer, name)
 
