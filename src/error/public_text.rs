@@ -88,11 +88,19 @@ fn user_information(rest: &str) -> Option<usize> {
     path.rfind('@').or_else(|| uri.rfind('@')).or(Some(authority.len()))
 }
 
+/// The signs between names and values of parameters: `=`, `:`, and `%3D` in a path of a URL.
+fn signs(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices(['=', ':', '%']).filter_map(|(at, sign)| match sign {
+        "%" => text.get(at..at + 3).filter(|sign| sign.eq_ignore_ascii_case("%3D")).map(|sign| (at, sign)),
+        sign => Some((at, sign)),
+    })
+}
+
 /// Masks the values of parameters with secret names: `?X-Amz-Signature=…`, `password=…`, `"s3.session-token": "…"`.
 fn mask_parameters(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
-    for (at, sign) in text.match_indices(['=', ':']) {
+    for (at, sign) in signs(text) {
         if at < done {
             continue;
         }
@@ -101,8 +109,11 @@ fn mask_parameters(text: &str) -> Option<String> {
         if !name.is_some_and(is_secret_name) {
             continue;
         }
-        let start = at + 1;
-        let length = value_length(&text[start..], sign == ":");
+        let start = at + sign.len();
+        let rest = &text[start..];
+        // In a path, `%26` is between parameters.
+        let rest = if sign.len() > 1 { rest.split("%26").next().unwrap_or_default() } else { rest };
+        let length = value_length(rest, sign == ":");
         if length == 0 || &text[start..start + length] == MASK {
             continue;
         }
@@ -139,6 +150,16 @@ fn value_length(rest: &str, quoted: bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_of_encoded_parameters_are_masked() {
+        let shown = public_text(
+            "GET http://h/b/t%3FX-Amz-Signature%3DdeadbeefSIG%26X-Amz-Credential%3dAKIA/v1.json: lost",
+            999,
+        );
+        assert_eq!(shown, "GET http://h/b/t%3FX-Amz-Signature%3D***%26X-Amz-Credential%3d*** lost");
+        assert_eq!(public_text("a%3D1%26b%3D2", 99), "a%3D1%26b%3D2");
+    }
 
     #[test]
     fn secrets_of_uris_are_masked() {

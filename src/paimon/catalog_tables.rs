@@ -133,6 +133,13 @@ fn with_declared(mut fields: Vec<DataField>, declared: &BTreeMap<String, String>
                 Error::invalid(format!("a column of type {now} can't be declared as {given}")).with("column", name)
             );
         }
+        if !ty.nullable {
+            let what = "a declared type says nothing about nulls; the schema does";
+            return Err(Error::invalid(what)
+                .with("column", name)
+                .with("type", text)
+                .hint("Leave out NOT NULL, and make the column required in the schema"));
+        }
         field.ty.kind = ty.kind;
     }
     Ok(fields)

@@ -99,7 +99,7 @@ class Good:
             "delete": where,
             "update": {**where, "values": {"g": "c"}},
             "upsert": {**rows, "on": ["id"]},
-            "merge": {**rows, "on": ["id"], "when_matched_delete": True},
+            "merge": {"name": "b"} if "Ref" in cls else {**rows, "on": ["id"], "when_matched_delete": True},
             "delete_keys": {**rows, "on": ["id", "g"]},
             "delete_positions": {"data": t.scan(select=["_file", "_pos"]).to_arrow()},
             "delete_files": where,

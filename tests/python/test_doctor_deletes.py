@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import frazil as fz
@@ -189,6 +192,56 @@ def test_a_table_without_metadata_is_registered_again(events: fz.Table) -> None:
     assert table.schema.names == events.schema.names
     assert table.doctor().is_whole
     assert len(ids(table.append(event_rows(200, 5)))) == len(rows) + 5
+
+
+def test_a_damaged_version_goes_on_from_the_one_before(catalog: fz.Catalog) -> None:
+    """What only metadata files know stays, and branches go on with their own snapshots."""
+    rows = [pa.table({"id": pa.array([n], pa.int64())}) for n in range(6)]
+    table = catalog.create_table("db.t", rows[0].schema, properties={"format-version": "3", "kept": "yes"})
+    table.append(rows[0]).refs.create_tag("first").create_branch("side")
+    table.append(rows[1], branch="side")
+    older = table.append(rows[2]).metadata_location.removeprefix("file:")
+    table.append(rows[3], branch="side").append(rows[4])
+    for path in Path(table.location, "metadata").glob("*.metadata.json"):
+        if path.name > Path(older).name:
+            path.write_text("{", "utf-8")
+    assert [step.object for step in doctor.restore(table.location).steps][0].endswith(older)
+    doctor.restore(table.location, dry_run=False)
+    restored = fz.open_table(table.location)
+    assert ids(restored) == [0, 2, 4]
+    assert sorted(restored.scan(at="side").to_arrow()["id"].to_pylist()) == [0, 1, 3]
+    assert restored.scan(at="first").to_arrow()["id"].to_pylist() == [0]
+    assert restored.properties["kept"] == "yes"
+    assert restored.doctor().is_whole
+    assert ids(restored.append(rows[5])) == [0, 2, 4, 5]
+
+
+def test_all_repairs_at_once_plan_as_one_alone(events: fz.Table) -> None:
+    """A dry run sees the table as the repairs before would leave it."""
+    planted = Planted(events)
+    manifest = sorted((planted.root / "metadata").glob("*-m0.avro"))[0]
+    manifest.unlink()
+    with pytest.raises(fz.FrazilError, match=r"repair\('manifests'\)"):
+        events.repair("summaries")
+    alone = events.repair("manifests")
+    plan = events.repair()
+    assert [step for step in plan.steps if step.kind == "manifests"] == alone.steps != []
+    done = events.repair(dry_run=False)
+    assert done.rows_lost == alone.rows_lost > 0
+    assert not events.refresh().repair().steps
+
+
+def test_a_shorter_file_that_is_whole_stays(events: fz.Table) -> None:
+    planted = Planted(events)
+    path = next(planted.root.rglob("data/**/*.parquet"))
+    rows = pq.read_table(path)
+    pq.write_table(rows, path, compression="zstd", use_dictionary=False, store_schema=False)
+    recorded = next(t.data_file.size_bytes for t in events.scan().plan_files() if t.data_file.path.endswith(path.name))
+    assert path.stat().st_size < recorded
+    before = ids(events)
+    assert "file-shorter" in events.doctor().codes
+    assert not events.repair("lost-files", dry_run=False).steps
+    assert ids(events) == before
 
 
 def test_a_whole_table_needs_no_repair(events: fz.Table) -> None:

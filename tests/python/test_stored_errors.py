@@ -133,7 +133,7 @@ CASES = {
         paimon.cherry_pick(1)
         paimon.update_partition_spec().add_field("country").commit()
         paimon.maintain.rewrite_position_deletes()
-        paimon.maintain.compute_statistics()
+        paimon.maintain.compute_statistics(snapshot=1)
         paimon.scan(options={"scan.fallback-branch": "b"})
     """,
     "corrupt_table": """

@@ -12,6 +12,9 @@ codes! {
     FILE_TRUNCATED Error "file-truncated":
         "A file is shorter than the table records.";
         "Restore the file, or take it out of the table: repair('lost-files').";
+    FILE_SHORTER Error "file-shorter":
+        "A file is shorter than the table records, but it is whole.";
+        "Check who replaced the file. Readers that trust the recorded length fail.";
     FILE_LONGER Warning "file-longer":
         "A file is longer than the table records.";
         "Check who replaced the file. Readers that trust the recorded length fail.";

@@ -61,14 +61,23 @@ pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata>
 /// # Errors
 /// Errors of the store.
 pub(crate) fn highest_named(store: &dyn Store, location: &str) -> Result<Option<String>> {
+    Ok(numbered_files(store, location)?.into_iter().next())
+}
+
+/// All metadata files with a number, the highest first.
+///
+/// # Errors
+/// Errors of listing the folder.
+pub(crate) fn numbered_files(store: &dyn Store, location: &str) -> Result<Vec<String>> {
     let folder = join(location, METADATA_FOLDER);
     let names = store.list_names(&folder)?;
     let number = |name: &String| match parse_name(name) {
         Some(Name::Version(n) | Name::Numbered(n)) => Some(n),
         None => None,
     };
-    let numbered = names.iter().filter_map(|name| Some((number(name)?, name)));
-    Ok(numbered.max().map(|(_, name)| join(&folder, name)))
+    let mut numbered: Vec<_> = names.iter().filter_map(|name| Some((number(name)?, name))).collect();
+    numbered.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(numbered.into_iter().map(|(_, name)| join(&folder, name)).collect())
 }
 
 fn found(metadata_location: String) -> FoundMetadata {

@@ -143,13 +143,13 @@ codes! {
         "Go back to another snapshot.";
     MANIFEST_MISSING Error "manifest-missing":
         "A manifest does not exist.";
-        "Restore it. repair('manifests') goes on without it, and its files are lost.";
+        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
     MANIFEST_DAMAGED Error "manifest-damaged":
         "A manifest is damaged.";
-        "Restore it. repair('manifests') goes on without it, and its files are lost.";
+        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
     MANIFEST_TRUNCATED Error "manifest-truncated":
         "A manifest is only a part of the recorded one.";
-        "Restore it. repair('manifests') goes on without it, and its files are lost.";
+        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
     MANIFEST_LENGTH Warning "manifest-length":
         "A manifest has another length than the manifest list records.";
         "Write the manifests again: repair('manifests').";

@@ -60,7 +60,7 @@ pub(super) fn check(of: &Examination<'_>, scratch: &mut Scratch, file: &FileToCh
 /// Compares the length of a file with the recorded one. `false` if the file is missing or too short.
 fn size(of: &Examination<'_>, path: &str, real: &str, recorded: i64, missing: &'static Code) -> Result<bool> {
     match of.store.size(real) {
-        Ok(found) => Ok(compare_size(of, path, found, recorded)),
+        Ok(found) => Ok(compare_size(of, path, found, recorded, false)),
         Err(e) => {
             check_cancelled()?;
             let code = if e.kind() == ErrorKind::NotFound { missing } else { &shared::FILE_UNREADABLE };
@@ -70,12 +70,17 @@ fn size(of: &Examination<'_>, path: &str, real: &str, recorded: i64, missing: &'
     }
 }
 
-fn compare_size(of: &Examination<'_>, path: &str, found: u64, recorded: i64) -> bool {
+/// Compares a length with the recorded one. `is_whole`: whether the end of the file was read.
+fn compare_size(of: &Examination<'_>, path: &str, found: u64, recorded: i64, is_whole: bool) -> bool {
     let wanted = u64::try_from(recorded).unwrap_or(0);
     if found == wanted {
         return true;
     }
-    let code = if found < wanted { &shared::FILE_TRUNCATED } else { &shared::FILE_LONGER };
+    let code = match found < wanted {
+        true if is_whole => &shared::FILE_SHORTER,
+        true => &shared::FILE_TRUNCATED,
+        false => &shared::FILE_LONGER,
+    };
     of.findings.add(code, path, format!("{recorded} bytes are recorded, the file has {found}"));
     found > wanted
 }
@@ -90,7 +95,7 @@ fn rows(of: &Examination<'_>, file: &DataFile, real: &str, missing: &'static Cod
         Err(e) => return unreadable(of, file, real, &e, missing),
     };
     match facts.bytes {
-        Some(found) => drop(compare_size(of, &file.path, found, file.size_bytes)),
+        Some(found) => drop(compare_size(of, &file.path, found, file.size_bytes, true)),
         None => drop(size(of, &file.path, real, file.size_bytes, missing)?),
     }
     let mut out = Vec::new();

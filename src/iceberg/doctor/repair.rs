@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::codes;
 use super::seen::ManifestTotals;
 use super::summaries::totals_of;
-use crate::error::{Result, ResultExt};
+use crate::error::{ErrorKind, Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::diagnosis::finding::{Diagnosis, DoctorOptions};
 use crate::format::diagnosis::repair::{REPAIRS, RepairKind, RepairOptions, RepairStep};
@@ -22,7 +22,7 @@ use crate::iceberg::maintain::live_deletes::LiveFiles;
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::manifest::load::load_manifests;
-use crate::iceberg::manifest::walk::MetadataWalk;
+use crate::iceberg::manifest::walk::{EntryBatch, MetadataWalk};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::TableChange;
@@ -111,11 +111,37 @@ impl Repair<'_> {
         load_manifests(self.table.inner.store.as_ref(), &Location::recorded(), snapshot).with("snapshot", snapshot.id)
     }
 
+    fn repairs_manifests(&self) -> bool {
+        self.options.kinds.contains(&RepairKind::Manifests)
+    }
+
+    /// The manifests that can't be read.
+    fn lost_manifests(&self) -> Result<HashSet<String>> {
+        let codes = [&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED, &codes::MANIFEST_TRUNCATED];
+        Ok(objects(self.diagnosis()?, &codes))
+    }
+
+    /// Reads the entries of manifests. A dry run that also repairs manifests sees them as they will be.
+    fn entries<T: Send>(&self, read: impl Fn(EntryBatch<'_>) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let inner = &self.table.inner;
+        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
+        let mut manifests = self.manifest_files()?;
+        if self.options.dry_run && self.repairs_manifests() {
+            let lost = self.lost_manifests()?;
+            manifests.retain(|m| !lost.contains(&m.path));
+        }
+        let found = walk.entries(&manifests, &EntryRequest::default(), read);
+        found.map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::CorruptTable if !self.repairs_manifests() => {
+                e.hint("Repair the manifests first: repair('manifests')")
+            }
+            _ => e,
+        })
+    }
+
     /// Writes the manifests of `main` again, if one of them is wrong.
     fn manifests(&self) -> Result<Repaired> {
-        let diagnosis = self.diagnosis()?;
-        let lost =
-            objects(diagnosis, &[&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED, &codes::MANIFEST_TRUNCATED]);
+        let (diagnosis, lost) = (self.diagnosis()?, self.lost_manifests()?);
         let wrong = objects(
             diagnosis,
             &[
@@ -133,7 +159,7 @@ impl Repair<'_> {
         for m in self.manifest_files()? {
             let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
             let (action, rows_lost) = match (lost.contains(&m.path), wrong.contains(&m.path)) {
-                (true, _) => ("goes on without it and its files", u64::try_from(rows).unwrap_or(0)),
+                (true, _) => ("takes it and its files out of the table", u64::try_from(rows).unwrap_or(0)),
                 (false, true) => ("writes it again from its entries", 0),
                 (false, false) => continue,
             };
@@ -175,9 +201,7 @@ impl Repair<'_> {
 
     /// The live files of the current snapshot with these paths.
     fn live(&self, wanted: impl Fn(&str) -> bool + Sync) -> Result<Vec<DataFile>> {
-        let inner = &self.table.inner;
-        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
-        let found = walk.entries(&self.manifest_files()?, &EntryRequest::default(), |batch| {
+        let found = self.entries(|batch| {
             let partitions: Vec<_> = batch.partitions.into_iter().map(Arc::new).collect();
             let is_wanted = |row: &usize| {
                 batch.columns.path.get(*row).and_then(|path| std::str::from_utf8(path).ok()).is_some_and(&wanted)
@@ -194,6 +218,10 @@ impl Repair<'_> {
 
     /// Removes delete files that delete nothing.
     fn dangling(&self) -> Result<Repaired> {
+        // Which deletes are left over is known once the manifests are repaired.
+        if self.options.dry_run && self.repairs_manifests() && !self.lost_manifests()?.is_empty() {
+            return Ok(self.nothing());
+        }
         let commit = CommitOptions { branch: None, snapshot_properties: self.options.snapshot_properties.clone() };
         let options = DeleteOptions { dry_run: self.options.dry_run, commit, ..DeleteOptions::default() };
         let Some(live) = LiveFiles::read(self.table, &options.commit)? else { return Ok(self.nothing()) };
@@ -237,9 +265,7 @@ impl Repair<'_> {
 
     /// The totals of the current snapshot, from its entries.
     fn totals(&self) -> Result<[(&'static str, i64); 6]> {
-        let inner = &self.table.inner;
-        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
-        let parts = walk.entries(&self.manifest_files()?, &EntryRequest::default(), |batch| {
+        let parts = self.entries(|batch| {
             let (c, mut totals) = (&batch.columns, ManifestTotals::default());
             c.rows().for_each(|row| totals.count(c, row));
             Ok(totals)

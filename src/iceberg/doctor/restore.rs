@@ -1,7 +1,8 @@
 //! A new metadata file for a table that can't be opened. The damaged file stays as it is.
 //!
 //! If the metadata file is JSON, its references and logs are mended. If it is lost, the table is registered again from
-//! its manifest lists and manifests: they know the schemas, the partition specs and the newest snapshot.
+//! its manifest lists and manifests: they know the schemas, the partition specs and the newest snapshot. An older
+//! metadata file adds what they do not know.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::mend;
+use super::older::{older_version, with_newer};
 use crate::codec::avro::OpenFile;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::diagnosis::repair::{RepairKind, RepairStep};
@@ -74,7 +76,7 @@ pub fn restore(store: &Arc<dyn Store>, root: &str, dry_run: bool) -> Result<(Str
 ///
 /// # Errors
 /// Every other error: a store that refuses or stays silent does not prove that anything is lost.
-fn unless_lost<T>(found: Result<T>) -> Result<Option<T>> {
+pub(super) fn unless_lost<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable) => Ok(None),
@@ -100,12 +102,12 @@ fn version_of(path: &str) -> Option<u64> {
 }
 
 /// A manifest list that was found in the folder.
-struct FoundList {
+pub(super) struct FoundList {
     path: String,
-    time_ms: i64,
-    snapshot: i64,
-    parent: Option<i64>,
-    sequence: i64,
+    pub(super) time_ms: i64,
+    pub(super) snapshot: i64,
+    pub(super) parent: Option<i64>,
+    pub(super) sequence: i64,
     version: u8,
     first_row_id: Option<i64>,
     manifests: Vec<ManifestFile>,
@@ -140,19 +142,26 @@ fn from_lists(store: &dyn Store, root: &str) -> Result<(TableMetadata, Vec<Repai
     })?;
     let mut lists: Vec<FoundList> = lists.into_iter().flatten().collect();
     lists.sort_by_key(|list| (list.sequence, list.time_ms));
+    let older = older_version(store, root, &lists)?;
+    if let (Some(older), true) = (&older, lists.is_empty()) {
+        return with_newer(older.clone(), &lists, (&Documents::new(), &Documents::new()));
+    }
     let Some(newest) = lists.last() else {
         return Err(Error::not_found("no manifest list remains, so the table can't be registered again")
             .with("path", folder)
             .hint("Create a table with the schema of its data files, and add them by add_files()"));
     };
     let (schemas, specs) = headers(store, &lists)?;
+    if let Some(older) = older {
+        return with_newer(older, &lists, (&schemas, &specs));
+    }
     let (Some(schema), Some(spec)) = (schemas.keys().next_back(), specs.keys().next_back()) else {
         return Err(Error::corrupt("the manifests of the table name no schema").with("path", &newest.path));
     };
     let ids = |json: &Json| highest_id(json, &["id", "element-id", "key-id", "value-id"]);
     let last_column = schemas.values().map(ids).max().unwrap_or(0);
     let last_partition = specs.values().map(|spec| highest_id(spec, &["field-id"])).max().unwrap_or(999).max(999);
-    let snapshots: Vec<Json> = lists.iter().map(|list| snapshot(list, *schema)).collect();
+    let snapshots: Vec<Json> = lists.iter().map(|list| of_list(list, *schema)).collect();
     let mut metadata = json!({
         "format-version": newest.version.max(1),
         "table-uuid": uuid::Uuid::new_v4().to_string(),
@@ -178,12 +187,6 @@ fn from_lists(store: &dyn Store, root: &str) -> Result<(TableMetadata, Vec<Repai
     {
         members.insert("next-row-id".to_owned(), json!(next_row_id(&lists)));
     }
-    let step = |object: &str, action: String| RepairStep {
-        kind: RepairKind::Refs,
-        object: object.to_owned(),
-        action,
-        rows_lost: 0,
-    };
     let mut steps = vec![step(root, format!("registers the table again, with {} snapshots", lists.len()))];
     steps.push(step(MAIN_BRANCH, format!("sets it to the newest snapshot {}", newest.snapshot)));
     let lost = "properties, branches, tags, sort orders and statistics are lost".to_owned();
@@ -191,7 +194,12 @@ fn from_lists(store: &dyn Store, root: &str) -> Result<(TableMetadata, Vec<Repai
     Ok((metadata_from_json(metadata)?, steps))
 }
 
-fn snapshot(list: &FoundList, schema: i64) -> Json {
+pub(super) fn step(object: &str, action: String) -> RepairStep {
+    RepairStep { kind: RepairKind::Refs, object: object.to_owned(), action, rows_lost: 0 }
+}
+
+/// The snapshot of a manifest list.
+pub(super) fn of_list(list: &FoundList, schema: i64) -> Json {
     let is_data = |m: &&ManifestFile| m.content == ManifestContent::Data;
     let added = list.manifests.iter().filter(|m| m.added_snapshot_id == Some(list.snapshot)).filter(is_data);
     let rows: i64 = added.filter_map(|m| m.added_rows_count).sum();
@@ -217,7 +225,7 @@ fn snapshot(list: &FoundList, schema: i64) -> Json {
 
 /// The first row id that no manifest uses. Each list also says which one was the next before its snapshot: manifests
 /// that are gone used those below.
-fn next_row_id(lists: &[FoundList]) -> i64 {
+pub(super) fn next_row_id(lists: &[FoundList]) -> i64 {
     let end = |m: &ManifestFile| {
         let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
         Some(m.first_row_id?.saturating_add(rows))
@@ -226,7 +234,7 @@ fn next_row_id(lists: &[FoundList]) -> i64 {
     used.chain(lists.iter().filter_map(|list| list.first_row_id)).max().unwrap_or(0)
 }
 
-type Documents = BTreeMap<i64, Json>;
+pub(super) type Documents = BTreeMap<i64, Json>;
 
 /// The schemas and partition specs in the headers of all manifests.
 fn headers(store: &dyn Store, lists: &[FoundList]) -> Result<(Documents, Documents)> {

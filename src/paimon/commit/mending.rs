@@ -19,6 +19,8 @@ pub(crate) struct ManifestMends {
     pub(crate) lost: HashSet<String>,
     /// Names of manifests that are written again from their entries.
     pub(crate) wrong: HashSet<String>,
+    /// Whether entries of wrong manifests are lost.
+    pub(crate) loses_entries: bool,
 }
 
 impl ManifestMends {
@@ -47,10 +49,11 @@ impl ManifestMends {
             let entries = columns.rows().map(|row| columns.entry(row)).collect::<Result<Vec<FileEntry>>>()?;
             out.extend(files.write_manifests(&entries, layout)?);
         }
-        if self.lost.is_empty() || out.iter().all(|m| m.deleted_files == 0) {
+        let is_complete = self.lost.is_empty() && !self.loses_entries;
+        if is_complete || out.iter().all(|m| m.deleted_files == 0) {
             return Ok(out);
         }
-        // Other manifests may remove files of a lost one. Such entries would remove files that no manifest adds.
+        // Other manifests may remove files of lost entries. Such entries would remove files that no manifest adds.
         let live = live_files(from, &out, &ALL)?;
         let entries = live.iter().flat_map(|l| l.rows.iter().map(|row| l.columns.entry(*row as usize)));
         files.write_manifests(&entries.collect::<Result<Vec<FileEntry>>>()?, layout)

@@ -83,7 +83,7 @@ impl FileChecks<'_> {
             }
         };
         match facts.bytes {
-            Some(found) => drop(self.compare_size(live, found)),
+            Some(found) => drop(self.compare_size(live, found, true)),
             None => drop(self.size(live)?),
         }
         let mut out = Vec::new();
@@ -106,7 +106,7 @@ impl FileChecks<'_> {
     /// Compares the length. `false` if the file is missing or too short.
     fn size(&self, live: &LiveFile) -> Result<bool> {
         match self.store.size(&live.file.path) {
-            Ok(found) => Ok(self.compare_size(live, found)),
+            Ok(found) => Ok(self.compare_size(live, found, false)),
             Err(e) => {
                 check_cancelled()?;
                 match e.kind() {
@@ -118,11 +118,13 @@ impl FileChecks<'_> {
         }
     }
 
-    fn compare_size(&self, live: &LiveFile, found: u64) -> bool {
+    /// Compares the length. `is_whole`: whether the end of the file was read.
+    fn compare_size(&self, live: &LiveFile, found: u64, is_whole: bool) -> bool {
         let recorded = u64::try_from(live.file.size_bytes).unwrap_or(0);
         if found != recorded {
             let evidence = format!("{recorded} bytes are recorded, the file has {found}");
             match found < recorded {
+                true if is_whole => self.findings.add(&shared::FILE_SHORTER, &live.file.path, evidence),
                 true => self.add(&shared::FILE_TRUNCATED, &live.file.path, evidence),
                 false => self.findings.add(&shared::FILE_LONGER, &live.file.path, evidence),
             }

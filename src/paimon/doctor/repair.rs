@@ -62,7 +62,7 @@ impl PaimonTable {
     }
 }
 
-/// Writes wrong hints right. Consumers stay as they are: only their owners know where they go on.
+/// Corrects wrong hints. Consumers stay as they are: only their owners know where they go on.
 fn mend_hints(folder: &TableFolder, dry_run: bool) -> Result<Vec<RepairStep>> {
     // A commit creates its snapshot before it writes the hint. So the hint is read first.
     let hints = read_hints(folder);
@@ -176,14 +176,20 @@ impl Repair<'_> {
                 Judgement::Lost => {
                     check_removes_nothing(table, &m, m.deleted_files)?;
                     out.mends.lost.insert(m.file_name.clone());
-                    format!("goes on without it. Lost files: {}. The number of their rows is unknown", m.added_files)
+                    format!(
+                        "takes it out of the snapshot. Lost files: {}. The number of their rows is unknown",
+                        m.added_files
+                    )
                 }
                 Judgement::Wrong(right, lost) => {
+                    if right.file_size != m.file_size {
+                        check_removes_nothing(table, &m, m.deleted_files.saturating_sub(right.deleted_files))?;
+                    }
                     out.mends.wrong.insert(m.file_name.clone());
                     match lost > 0 {
                         false => "writes it again from its entries".to_owned(),
                         true => {
-                            check_removes_nothing(table, &m, m.deleted_files.saturating_sub(right.deleted_files))?;
+                            out.mends.loses_entries = true;
                             format!("writes it again from the entries that are left. Lost entries: {lost}")
                         }
                     }
@@ -346,7 +352,7 @@ fn judge(from: ManifestFolder<'_>, m: &PaimonManifestFile) -> Result<Judgement> 
     let (added_files, deleted_files) = counts(&columns);
     let size = i64::try_from(from.store.size(&from.path(&m.file_name)?)?).unwrap_or(i64::MAX);
     let fewer = m.added_files.saturating_add(m.deleted_files).saturating_sub(columns.len() as i64);
-    let lost = if size < m.file_size { fewer.max(0) } else { 0 };
+    let lost = if size == m.file_size { 0 } else { fewer.max(0) };
     let right = PaimonManifestFile {
         file_size: size,
         added_files,

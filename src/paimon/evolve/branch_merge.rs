@@ -69,6 +69,7 @@ fn appended_only(branch: &TableFolder) -> Result<PaimonSnapshot> {
         }
     }
     match snapshots.into_iter().next_back() {
+        Some(latest) if latest.index_manifest.is_some() => wrong("a branch with an index can't be merged".to_owned()),
         Some(latest) => Ok(latest),
         None => wrong("a branch without snapshots can't be merged".to_owned()),
     }

@@ -41,12 +41,24 @@ impl TableFolder {
             _ => e,
         })?;
         for _ in 0..ATTEMPTS {
-            if self.latest_snapshot()?.map(|s| s.id) == emptied {
+            // Rows of writers that know the new schema stay.
+            if !self.has_older_rows(emptied, next.id)? {
                 return Ok(());
             }
             emptied = self.empty()?;
         }
         Err(Error::conflict("other writers added rows all the time while the table was replaced"))
+    }
+
+    /// Whether a snapshot after `emptied` was written with an older schema than this one.
+    fn has_older_rows(&self, emptied: Option<i64>, schema: i64) -> Result<bool> {
+        let Some(latest) = self.latest_snapshot()? else { return Ok(false) };
+        for id in emptied.unwrap_or(0).saturating_add(1)..=latest.id {
+            if self.snapshot(id)?.schema_id < schema {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes all rows. Returns the number of the snapshot that has none; `None` if there is no snapshot.
@@ -66,6 +78,18 @@ impl TableFolder {
                 .with("now", current.partition_keys.join(", "))
                 .with("given", parts.partition_keys.join(", "))
                 .hint("Drop the table and create it again"));
+        }
+        for name in &parts.partition_keys {
+            let new = parts.fields.iter().find(|field| field.name == *name);
+            if let (Some(now), Some(new)) = (current.field(name), new)
+                && !is_same_type(now, new)
+            {
+                return Err(Error::unsupported("a partition column of a table of Paimon can't get another type")
+                    .with("column", name)
+                    .with("now", now.ty.to_string())
+                    .with("given", new.ty.to_string())
+                    .hint("Drop the table and create it again"));
+            }
         }
         parts.id = next_schema_id(current.id)?;
         let mut free = self.highest_field_id(&current)?.saturating_add(1);

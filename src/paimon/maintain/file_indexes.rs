@@ -5,13 +5,12 @@
 //! Source: Java's `FileIndexProcessor`.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compaction::partition_filter;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::merge::kind_rows::as_written;
-use crate::data::read::task::read_task;
+use crate::data::read::task::{CountedBytes, read_task};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit_loop::CommitOutcome;
 use crate::format::maintenance::{FileIndexOptions, RewrittenIndexes};
@@ -23,7 +22,7 @@ use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::plan::compact_plan::bucket_files;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::file_indexes::{IndexPlan, index_path};
-use crate::parallel::{Cancellation, check_cancelled, in_parallel, threads};
+use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, in_parallel};
 use crate::store::location::join;
 
 impl PaimonTable {
@@ -84,20 +83,13 @@ struct IndexJob<'t> {
 impl IndexJob<'_> {
     /// The files that get other indexes.
     fn run(&self, files: &[(&FileEntry, &ScanTask)]) -> Result<Vec<(DataFile, RecordedIndexes)>> {
-        let found = Mutex::new(Vec::new());
-        let next = AtomicUsize::new(0);
-        in_parallel(threads(files.len()), |_| {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some((entry, task)) = files.get(number) else { return Ok(()) };
-                let indexes = self.indexes(entry, task).with("path", &task.data_file.path)?;
-                let change = indexes.map(|indexes| (number, (task.data_file.as_ref().clone(), indexes)));
-                found.lock().unwrap_or_else(PoisonError::into_inner).extend(change);
-            }
+        let _phase = begin_phase(Phase::Reading, 0);
+        let found = in_parallel(files.len(), |number| {
+            let Some((entry, task)) = files.get(number) else { return Ok(None) };
+            let indexes = self.indexes(entry, task).with("path", &task.data_file.path)?;
+            Ok(indexes.map(|indexes| (task.data_file.as_ref().clone(), indexes)))
         })?;
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_by_key(|(number, _)| *number);
-        Ok(found.into_iter().map(|(_, change)| change).collect())
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The new indexes of a file; `None` if it keeps the ones that it has.
@@ -109,11 +101,14 @@ impl IndexJob<'_> {
         // Indexes are about all rows of a file, also deleted ones.
         let whole = ScanTask { deletes: Vec::new(), ..task.clone() };
         let store = self.table.folder().store();
-        let mut indexes = self.plan.begin()?;
+        let (mut indexes, mut counted) = (self.plan.begin()?, CountedBytes::of([&whole]));
         for rows in read_task(store, &self.context, &whole, &self.cache)? {
             check_cancelled()?;
-            indexes.add(rows?.columns())?;
+            let rows = rows?;
+            counted.add(rows.num_rows());
+            indexes.add(rows.columns())?;
         }
+        counted.end();
         let Some(bytes) = indexes.encoded()? else { return Ok(None) };
         let known = entry.extra_files.iter().find(|name| name.ends_with(".index"));
         if self.plan.is_small(&bytes) {

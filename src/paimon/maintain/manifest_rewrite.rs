@@ -11,7 +11,6 @@ use crate::paimon::commit::merge::can_join;
 use crate::paimon::commit::producer::{Commit, run_planned};
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::data_manifests;
-use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 
 impl PaimonTable {
@@ -37,17 +36,22 @@ impl PaimonTable {
             let rewritten = rewritten.into_iter().map(|m| m.file_name).collect();
             return Ok((self.refresh()?, RewrittenManifests { rewritten, added: Vec::new() }));
         }
+        let mut before = Vec::new();
         let mut plan = || -> Result<Option<Commit>> {
             let newest = table.refresh()?;
             let commit = || Commit::new(newest.folder(), Changes::default()).compacting().joining_manifests();
             let properties = || options.commit.snapshot_properties.clone();
             let only_on = newest.metadata().snapshot.as_ref().map(|s| s.id);
-            let plan = newest.joinable()?.map(|_| commit().with_properties(properties()).only_on(only_on));
-            Ok(plan)
+            let Some(joinable) = newest.joinable()? else { return Ok(None) };
+            before = names(joinable);
+            Ok(Some(commit().with_properties(properties()).only_on(only_on)))
         };
         match run_planned(&mut plan).into_result()? {
             None => Ok((self.refresh()?, RewrittenManifests::default())),
-            Some(snapshot) => Ok((self.after_commit()?, table.rewritten(&snapshot)?)),
+            Some(snapshot) => {
+                let after = names(data_manifests(self.folder().manifests(), &snapshot)?);
+                Ok((self.after_commit()?, RewrittenManifests::between(&before, &after)))
+            }
         }
     }
 
@@ -57,18 +61,19 @@ impl PaimonTable {
         let manifests = data_manifests(self.folder().manifests(), snapshot)?;
         Ok(can_join(self.table_schema(), &manifests)?.then_some(manifests))
     }
+}
 
+impl RewrittenManifests {
     /// The manifests that a snapshot no longer lists, and those that it lists first.
-    fn rewritten(&self, snapshot: &PaimonSnapshot) -> Result<RewrittenManifests> {
-        let names = |snapshot: &PaimonSnapshot| -> Result<Vec<String>> {
-            let manifests = data_manifests(self.folder().manifests(), snapshot)?;
-            Ok(manifests.into_iter().map(|m| m.file_name).collect())
-        };
-        let (before, after) = (names(&self.folder().snapshot(snapshot.id - 1)?)?, names(snapshot)?);
+    fn between(before: &[String], after: &[String]) -> RewrittenManifests {
         let without = |all: &[String], others: &[String]| -> Vec<String> {
             let others: HashSet<&String> = others.iter().collect();
             all.iter().filter(|name| !others.contains(name)).cloned().collect()
         };
-        Ok(RewrittenManifests { rewritten: without(&before, &after), added: without(&after, &before) })
+        RewrittenManifests { rewritten: without(before, after), added: without(after, before) }
     }
+}
+
+fn names(manifests: Vec<PaimonManifestFile>) -> Vec<String> {
+    manifests.into_iter().map(|m| m.file_name).collect()
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 
 use super::column_facts::{ColumnFacts, is_analyzed};
 use crate::data::read::read_ahead::ScanReader;
+use crate::data::read::task::CountedBytes;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::commit_loop::CommitOutcome;
@@ -24,7 +25,9 @@ use crate::paimon::spec::data_type::DataField;
 use crate::paimon::spec::pretty_json::pretty;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::{Cancellation, check_cancelled, in_parallel, locked_unless_cancelled, threads};
+use crate::parallel::{
+    Cancellation, Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads,
+};
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
 
@@ -113,18 +116,22 @@ impl PaimonTable {
         let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
         let store = self.folder().store().clone();
         let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
+        let _phase = begin_phase(Phase::Reading, 0);
         let tasks = Mutex::new(scan.plan_files()?);
         let next = || (*locked_unless_cancelled(&tasks)?)();
         let begun = || -> Result<Vec<ColumnFacts>> { fields.iter().map(|f| ColumnFacts::new(&read, f)).collect() };
         let of_threads = in_parallel(threads(usize::MAX), |_| {
             let (mut rows, mut facts) = (0i64, begun()?);
             while let Some(task) = next()? {
+                let mut counted = CountedBytes::of([&task]);
                 for batch in reader.read(&task)? {
                     check_cancelled()?;
                     let batch = batch?;
+                    counted.add(batch.num_rows());
                     rows = rows.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
                     facts.iter_mut().try_for_each(|f| f.take(&batch)).with("path", &task.data_file.path)?;
                 }
+                counted.end();
             }
             Ok((rows, facts))
         })?;

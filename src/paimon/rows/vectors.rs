@@ -12,7 +12,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::task::{DataFile, Partition};
 use crate::paimon::manifest::entries::{ADD, DELETE};
 use crate::paimon::manifest::file_entry::partition_row;
@@ -98,8 +98,8 @@ pub(crate) fn taken_out(
     let mut buckets: IndexMap<(Vec<u8>, i32), BucketVectors> = IndexMap::new();
     for (row, number, data_file) in gone {
         let partition = Arc::new(partition_of(table.table_schema(), row)?);
-        let of_none = || BucketVectors { partition, new: IndexMap::new(), gone: HashSet::new() };
-        buckets.entry((row.clone(), *number)).or_insert_with(of_none).gone.insert(data_file.clone());
+        let new_bucket = || BucketVectors { partition, new: IndexMap::new(), gone: HashSet::new() };
+        buckets.entry((row.clone(), *number)).or_insert_with(new_bucket).gone.insert(data_file.clone());
     }
     changed(table, before, buckets, written)
 }
@@ -199,9 +199,19 @@ impl IndexFiles<'_> {
         let partition = partition_of(self.table.table_schema(), &entry.partition)?;
         let external = entry.external_path.as_deref();
         let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
-        let bytes = self.table.folder().store().get(&path)?;
-        let kept = |range: &&DeletionVectorRange| !gone.contains(&range.data_file);
-        for range in entry.deletion_vectors.iter().flatten().filter(kept) {
+        let kept = entry.deletion_vectors.iter().flatten().filter(|range| !gone.contains(&range.data_file));
+        let kept: Vec<&DeletionVectorRange> = kept.collect();
+        let Some(first) = kept.first() else { return Ok(()) };
+        let bytes = self.table.folder().store().get(&path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                Error::corrupt("the deletion vector of a file is lost, so its deleted rows would come back")
+                    .with("path", &path)
+                    .with("data_file", &first.data_file)
+                    .hint("Restore the index file, or go back to another snapshot: rollback()")
+            }
+            _ => e,
+        })?;
+        for range in kept {
             let at = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
             let vector = bytes.get(at(range.offset)..).unwrap_or_default();
             let positions = PositionSet::from_index_file(vector, at(range.length));

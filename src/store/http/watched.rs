@@ -60,7 +60,7 @@ impl SentRequest {
         let Some((began, request)) = self.shown else { return };
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         let line = format!("{request}: {}, {milliseconds:.1} ms\n", outcome());
-        // A terminal that is closed stops nobody.
+        // Errors of a closed terminal are ignored.
         std::io::stderr().lock().write_all(line.as_bytes()).unwrap_or(());
     }
 }

@@ -230,7 +230,9 @@ SYS_CASES = [
             f"INSERT INTO {T} VALUES (3, 'p1')",
         ),
         "db.t",
-        prepare=lambda catalog: catalog.load_table("db.t").append(pa.table({"id": [4], "pt": ["p1"]}), branch="b"),
+        prepare=lambda catalog: catalog.load_table("db.t").append(
+            pa.table({"id": pa.array([4], pa.int32()), "pt": ["p1"]}), branch="b"
+        ),
     ),
     _sys(CONSUMER, lambda a: _consumers(a) == [("myid", 2)], *PK),
     _sys(
