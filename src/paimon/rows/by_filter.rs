@@ -48,7 +48,7 @@ pub(super) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &C
 }
 
 /// The numbers of rows, as properties of the snapshot.
-fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
+pub(super) fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
     BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
 }
 
@@ -130,6 +130,11 @@ impl PaimonTable {
         fate: Fate<'_>,
         added: Vec<NewBucketFile>,
     ) -> Result<Option<PlannedCommit>> {
+        let options = self.table_schema().options();
+        let aligned = options.data_evolution()? && options.deletion_vectors()?;
+        if aligned && added.is_empty() && matches!(fate, Fate::Gone) {
+            return self.delete_aligned(filter);
+        }
         let store = self.folder().store().as_ref();
         let inserted = (!added.is_empty()).then(|| row_count(&added));
         let new = Unpublished { store, data: added, index: Vec::new() };
