@@ -112,7 +112,7 @@ fn deleted_rows_are_left_out_of_all_files() {
     deleted.extend(&[0, 7, 19]).unwrap();
     let (vector, length) = deleted.to_narrow_vector().unwrap();
     let index = dir.path().join("index-1").to_str().unwrap().to_owned();
-    std::fs::write(&index, [&[1], &vector[..]].concat()).unwrap();
+    std::fs::write(&index, [&[1_u8][..], &vector[..]].concat()).unwrap();
     let vector = (vector.len() + 1, length, 3);
     let longs = |factor: i64| Arc::new(Int64Array::from_iter_values((0..20).map(|i| i * factor))) as ArrayRef;
     let plain = part(&dir, &["id", "v"], vec![numbers(0..20), longs(1)], 1);

@@ -19,7 +19,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{GlobalIndex, IndexEntry};
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::{DeletedFiles, read_manifest};
-use crate::paimon::plan::row_groups::is_part;
+use crate::paimon::plan::evolution::is_part;
 use crate::paimon::spec::binary_row::BinaryRow;
 use crate::paimon::spec::partition::{PaimonPartitionBounds, partition_of};
 use crate::paimon::spec::schema::TableSchema;
@@ -67,9 +67,9 @@ type RowRange = (i64, i64);
 #[derive(Debug, Default)]
 struct MovedRows(Vec<(RowRange, i64)>);
 
-/// The rows of a file. Files of blobs and of vectors have a part of the rows of other files.
+/// The ids of a file's rows. Files of blobs and of vectors have a part of the rows of other files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FileRows {
+struct FileIds {
     rows: RowRange,
     is_part: bool,
 }
@@ -121,7 +121,7 @@ impl Renumbering {
         from: ManifestFolder<'_>,
         schema: &TableSchema,
         manifests: &[PaimonManifestFile],
-    ) -> Result<HashMap<Box<[u8]>, Vec<FileRows>>> {
+    ) -> Result<HashMap<Box<[u8]>, Vec<FileIds>>> {
         let judged: Mutex<HashMap<Vec<u8>, bool>> = Mutex::new(HashMap::new());
         let keep = |row: &[u8], _: i32, _: i32| {
             let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ impl Renumbering {
             let rows = part.rows.iter().map(|row| rows_of(&part.columns, *row as usize));
             rows.collect::<Result<Vec<_>>>()
         })?;
-        let mut out: HashMap<Box<[u8]>, Vec<FileRows>> = HashMap::new();
+        let mut out: HashMap<Box<[u8]>, Vec<FileIds>> = HashMap::new();
         for (partition, rows) in parts.into_iter().flatten().flatten() {
             out.entry(partition).or_default().push(rows);
         }
@@ -147,7 +147,7 @@ impl Renumbering {
 }
 
 /// The partition and the rows of a file.
-fn rows_of(columns: &PaimonEntryColumns, row: usize) -> Result<(Box<[u8]>, FileRows)> {
+fn rows_of(columns: &PaimonEntryColumns, row: usize) -> Result<(Box<[u8]>, FileIds)> {
     let name = columns.name(row)?;
     let first = columns.first_row_id.get(row).copied().flatten();
     let first = first.filter(|first| *first >= 0);
@@ -160,7 +160,7 @@ fn rows_of(columns: &PaimonEntryColumns, row: usize) -> Result<(Box<[u8]>, FileR
     if columns.write_cols_of(row).is_some_and(|names| names.iter().any(|name| name == ROW_ID)) {
         return Err(stored(name));
     }
-    Ok((columns.partition_row(row).into(), FileRows { rows: (first, last), is_part: is_part(name) }))
+    Ok((columns.partition_row(row).into(), FileIds { rows: (first, last), is_part: is_part(name) }))
 }
 
 fn stored(name: &str) -> Error {
@@ -175,7 +175,7 @@ fn too_large() -> Error {
 ///
 /// # Errors
 /// `CorruptTable` if files overlap that do not have the same rows.
-fn row_ranges(mut files: Vec<FileRows>) -> Result<Vec<RowRange>> {
+fn row_ranges(mut files: Vec<FileIds>) -> Result<Vec<RowRange>> {
     let apart = || Error::corrupt("files with columns of the same rows do not cover the same row ids");
     files.sort_unstable();
     let mut out = Vec::new();
@@ -350,12 +350,12 @@ impl NewRowIds {
 mod tests {
     use super::*;
 
-    fn whole(first: i64, last: i64) -> FileRows {
-        FileRows { rows: (first, last), is_part: false }
+    fn whole(first: i64, last: i64) -> FileIds {
+        FileIds { rows: (first, last), is_part: false }
     }
 
-    fn part(first: i64, last: i64) -> FileRows {
-        FileRows { rows: (first, last), is_part: true }
+    fn part(first: i64, last: i64) -> FileIds {
+        FileIds { rows: (first, last), is_part: true }
     }
 
     #[test]

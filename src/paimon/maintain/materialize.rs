@@ -1,8 +1,8 @@
 //! Writes rows again without those that deletion vectors delete, in tables whose columns are in several files. The
 //! rows that are left get new ids.
 //!
-//! Neighbours of such files are written with them as long as the new file stays below the target size. Global indexes of
-//! these partitions are taken out, because they name rows by their old ids.
+//! Neighbours of such files are written with them as long as the new file stays below the target size. Global indexes
+//! of these partitions are taken out, because they name rows by their old ids.
 //!
 //! Source: Java's `DataEvolutionDeletionVectorMaterializeCoordinator`, `DataEvolutionMaterializeDeletionCompactTask`,
 //! `DataEvolutionCompactGlobalIndexDropper`.
@@ -22,8 +22,7 @@ use crate::format::task::{FileSource, ReadContext};
 use crate::paimon::commit::producer::{Commit, run_planned};
 use crate::paimon::manifest::entries::DELETE;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
-use crate::paimon::plan::compact_plan::{BucketFiles, bucket_files};
-use crate::paimon::plan::row_groups::{RowGroup, row_groups, task_of_group};
+use crate::paimon::plan::compact_plan::{BucketFiles, RowGroup, bucket_files, row_groups, task_of_group};
 use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;

@@ -1,4 +1,5 @@
-//! Gives rows other ids, so that the ids of a partition follow each other. Readers of global indexes need few ranges then.
+//! Gives rows other ids, so that the ids of a partition follow each other. Readers of global indexes need few ranges
+//! then.
 //!
 //! Source: Java's `ReassignRowIdProcedure`.
 

@@ -13,7 +13,6 @@
 //!   that are needed
 //! - `index`: file indexes in separate files next to the data files
 //! - `record_expiry`: rows of tables with a primary key that expire after some time: compactions drop them
-//! - `row_groups`: files of a bucket that have columns of the same rows, in tables whose columns are in several files
 //! - `sections`: overlapping files of a bucket: sections that share no key, and sorted runs within a section
 //! - `travel`: the snapshot and schema that a scan reads, by its options: time travel and start modes
 //! - `why`: why planning kept or left out each file of a snapshot: the stage, the clause and the bound
@@ -32,7 +31,6 @@ pub mod input;
 pub mod planned;
 pub mod planner;
 pub mod record_expiry;
-pub(crate) mod row_groups;
 pub(crate) mod rules;
 pub mod sections;
 pub(crate) mod splits;

@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use super::buckets::PlannedEntry;
 use super::deletes::{DeletionVectors, Vector};
-use super::evolution::ColumnFiles;
+use super::evolution::{ColumnFiles, is_part};
 use super::files::{JudgedEntries, PruneStage, PrunedPartition};
 use super::index::{IndexFile, SUFFIX};
 use super::input::{PaimonPlanInput, paths};
 use super::planned::PlannedSplit;
-use super::row_groups::is_part;
 use super::rules::PlanRules;
 use super::sections::{age, overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};

@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::by_filter::counted;
 use super::change_files::Unpublished;
-use super::planned_commit::PlannedCommit;
+use super::planned_commit::{PlannedCommit, counted};
 use super::vectors;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
@@ -17,8 +16,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::format::task::{DataFile, ScanTask};
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
-use crate::paimon::plan::compact_plan::bucket_files;
-use crate::paimon::plan::row_groups::row_groups;
+use crate::paimon::plan::compact_plan::{bucket_files, row_groups};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::check_cancelled;
@@ -26,7 +24,7 @@ use crate::rows::row_changes::placed::placed;
 use crate::store::in_parallel;
 
 impl PaimonTable {
-    /// Deletes the rows that a filter finds; `None` if there are none.
+    /// Deletes the rows that a filter finds; `None` if no row matches.
     ///
     /// # Errors
     /// As [`PaimonTable::delete_where`]; `Unsupported` for files of blobs and of vectors.

@@ -15,7 +15,7 @@ use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, hits};
 use super::keyed;
-use super::planned_commit::PlannedCommit;
+use super::planned_commit::{PlannedCommit, counted};
 use crate::error::{ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
@@ -45,11 +45,6 @@ pub(super) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &C
         options.snapshot_properties.extend(counted("inserted", row_count(added)));
     }
     options
-}
-
-/// The numbers of rows, as properties of the snapshot.
-pub(super) fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
-    BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
 }
 
 impl PaimonTable {

@@ -274,12 +274,12 @@ impl PyMaintenance {
             PyMaintenance::RewritePositionDeletes { .. } => M::RewritePositionDeletes(self.read_deletes()?),
             PyMaintenance::RemoveDanglingDeletes { .. } => M::RemoveDanglingDeletes(self.read_deletes()?),
             PyMaintenance::ConvertEqualityDeletes { .. } => M::ConvertEqualityDeletes(self.read_deletes()?),
-            other => other.read_of_paimon()?,
+            other => other.read_more()?,
         })
     }
 
-    /// An action that only tables of Apache Paimon have.
-    fn read_of_paimon(&self) -> Result<format::Maintenance> {
+    /// One of the actions that only some formats have.
+    fn read_more(&self) -> Result<format::Maintenance> {
         use format::Maintenance as M;
         Ok(match self {
             PyMaintenance::RewriteFileIndexes { filter: kept, branch, snapshot_properties } => {
