@@ -50,6 +50,7 @@ __all__ = [
     "PartWriter",
     "PlanPart",
     "Position",
+    "ReassignedRowIds",
     "RefInfo",
     "RepairStep",
     "RequestCounter",
@@ -1143,6 +1144,66 @@ class Maintenance:
         def snapshot_properties(self) -> dict[str, str]: ...
 
     @final
+    class ReassignRowIds(Maintenance):
+        __match_args__ = ("filter", "branch", "snapshot_properties")
+        def __new__(
+            cls, filter: str | None, branch: str | None, snapshot_properties: dict[str, str]
+        ) -> Maintenance.ReassignRowIds: ...
+        @property
+        def filter(self) -> str | None: ...
+        @property
+        def branch(self) -> str | None: ...
+        @property
+        def snapshot_properties(self) -> dict[str, str]: ...
+
+    @final
+    class DropGlobalIndex(Maintenance):
+        __match_args__ = ("columns", "index_type", "filter", "dry_run", "branch", "snapshot_properties")
+        def __new__(
+            cls,
+            columns: list[str],
+            index_type: str,
+            filter: str | None,
+            dry_run: bool,
+            branch: str | None,
+            snapshot_properties: dict[str, str],
+        ) -> Maintenance.DropGlobalIndex: ...
+        @property
+        def columns(self) -> list[str]: ...
+        @property
+        def index_type(self) -> str: ...
+        @property
+        def filter(self) -> str | None: ...
+        @property
+        def dry_run(self) -> bool: ...
+        @property
+        def branch(self) -> str | None: ...
+        @property
+        def snapshot_properties(self) -> dict[str, str]: ...
+
+    @final
+    class MaterializeDeletionVectors(Maintenance):
+        __match_args__ = ("filter", "options", "dry_run", "branch", "snapshot_properties")
+        def __new__(
+            cls,
+            filter: str | None,
+            options: dict[str, str],
+            dry_run: bool,
+            branch: str | None,
+            snapshot_properties: dict[str, str],
+        ) -> Maintenance.MaterializeDeletionVectors: ...
+        @property
+        def filter(self) -> str | None: ...
+        @property
+        def options(self) -> dict[str, str]: ...
+        @property
+        def dry_run(self) -> bool: ...
+        @property
+        def branch(self) -> str | None: ...
+        @property
+        def snapshot_properties(self) -> dict[str, str]: ...
+
+    @final
     class RecordLoads(Maintenance):
         __match_args__ = ("loads",)
         def __new__(cls, loads: list[LoadedFile]) -> Maintenance.RecordLoads: ...
@@ -1201,6 +1262,25 @@ class RewrittenIndexes:
     def partitions(self) -> int: ...
     @property
     def files(self) -> int: ...
+
+@final
+class ReassignedRowIds:
+    @property
+    def previous_snapshot_id(self) -> int: ...
+    @property
+    def snapshot_id(self) -> int: ...
+    @property
+    def files(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def indexes(self) -> int: ...
+    @property
+    def first_row_id(self) -> int: ...
+    @property
+    def next_row_id(self) -> int: ...
+    @property
+    def skipped(self) -> str | None: ...
 
 @final
 class Compacted:
@@ -1399,7 +1479,9 @@ class Table:
     @overload
     def maintain(self, action: Maintenance.RewriteManifests) -> tuple[Table, RewrittenManifests]: ...
     @overload
-    def maintain(self, action: Maintenance.Compact | Maintenance.CompactBuckets) -> tuple[Table, Compacted]: ...
+    def maintain(
+        self, action: Maintenance.Compact | Maintenance.CompactBuckets | Maintenance.MaterializeDeletionVectors
+    ) -> tuple[Table, Compacted]: ...
     @overload
     def maintain(
         self,
@@ -1413,6 +1495,10 @@ class Table:
     ) -> tuple[Table, ComputedStatistics | None]: ...
     @overload
     def maintain(self, action: Maintenance.RewriteFileIndexes) -> tuple[Table, RewrittenIndexes]: ...
+    @overload
+    def maintain(self, action: Maintenance.ReassignRowIds) -> tuple[Table, ReassignedRowIds]: ...
+    @overload
+    def maintain(self, action: Maintenance.DropGlobalIndex) -> tuple[Table, int]: ...
     @overload
     def maintain(
         self,

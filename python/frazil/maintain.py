@@ -34,6 +34,7 @@ __all__ = [
     "Maintain",
     "OrphanFiles",
     "PartitionStatistics",
+    "ReassignedRowIds",
     "RewrittenDeletes",
     "RewrittenIndexes",
     "RewrittenManifests",
@@ -167,6 +168,30 @@ class RewrittenIndexes(NamedTuple):
 
     partitions: int
     files: int
+
+
+class ReassignedRowIds(NamedTuple):
+    """The rows that got other ids.
+
+    Attributes:
+        previous_snapshot_id: The snapshot before.
+        snapshot_id: The snapshot with the new ids. It is the one before if no row got another id.
+        files: The number of data files whose entries were written again.
+        rows: The number of rows.
+        indexes: The number of files of global indexes whose rows got other ids.
+        first_row_id: The first new id.
+        next_row_id: The id that the next new row gets.
+        skipped: Why no row got another id. None if some did.
+    """
+
+    previous_snapshot_id: int
+    snapshot_id: int
+    files: int
+    rows: int
+    indexes: int
+    first_row_id: int
+    next_row_id: int
+    skipped: str | None
 
 
 class ColumnStatistics(NamedTuple):
@@ -698,6 +723,112 @@ class Maintain:
         )
         self._table._core, done = self._table._core.maintain(action)
         return result(RewrittenIndexes, done)
+
+    def materialize_deletion_vectors(
+        self,
+        where: Filter | None = None,
+        options: Mapping[str, object] | None = None,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Compacted:
+        """For tables of Apache Paimon with columns in several files: writes rows again without the deleted ones.
+
+        Such tables have the option `data-evolution.enabled`. Files with a deletion vector are written again, and small
+        neighbours with them. The columns of these rows are in one file afterwards, and the rows get new ids. Global
+        indexes of these partitions are taken out of the table. If another commit changes the same rows, all is done
+        again on its version.
+
+        Args:
+            where: Which partitions. It can use partition columns only.
+            options: Options of how files are written, such as `target-file-size`. They override those of the table.
+            dry_run: Only report what would be written again.
+            branch: The branch, if not `main`.
+            snapshot_properties: Properties to add to the snapshot.
+
+        Raises:
+            InvalidInputError: The table has no deletion vectors, or no columns in several files, or the filter uses
+                other columns.
+            UnsupportedError: The table has columns of type BLOB.
+            CommitConflictError: Other commits changed the same rows each time.
+        """
+        action = Maintenance.MaterializeDeletionVectors(
+            filter=None if where is None else str(where),
+            options=arguments.texts(options),
+            dry_run=dry_run,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        self._table._core, done = self._table._core.maintain(action)
+        return result(Compacted, done)
+
+    def reassign_row_ids(
+        self,
+        where: Filter | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> ReassignedRowIds:
+        """For tables of Apache Paimon with columns in several files: gives rows ids that follow each other.
+
+        Partitions whose ids have gaps get new ids, above all ids of the table. Only manifests are written. Global
+        indexes move with their rows; an index that would have gaps is taken out. Runs of more ids than the option
+        `data-evolution.reassign.skip-contiguous-row-count` says stay.
+
+        Args:
+            where: Which partitions. It can use partition columns only.
+            branch: The branch, if not `main`.
+            snapshot_properties: Properties to add to the snapshot.
+
+        Raises:
+            InvalidInputError: The table has no row ids, no columns in several files or no snapshot, or the filter uses
+                other columns.
+            UnsupportedError: A file stores the ids of its rows.
+        """
+        action = Maintenance.ReassignRowIds(
+            filter=None if where is None else str(where),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        self._table._core, done = self._table._core.maintain(action)
+        return result(ReassignedRowIds, done)
+
+    def drop_global_index(
+        self,
+        columns: Columns,
+        index_type: str,
+        where: Filter | None = None,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> int:
+        """For tables of Apache Paimon: takes the global indexes of columns out of the table.
+
+        Expiry of the earlier snapshots deletes their files.
+
+        Args:
+            columns: The columns of the index, in its order.
+            index_type: The kind of index, such as `btree` or `bitmap`.
+            where: Which partitions. It can use partition columns only.
+            dry_run: Only count the files.
+            branch: The branch, if not `main`.
+            snapshot_properties: Properties to add to the snapshot.
+
+        Returns:
+            The number of index files. With 0, there is no new snapshot.
+
+        Raises:
+            InvalidInputError: A column does not exist, the table has no snapshot, or the filter uses other columns.
+        """
+        action = Maintenance.DropGlobalIndex(
+            columns=list(arguments.columns(columns, "columns")),
+            index_type=index_type,
+            filter=None if where is None else str(where),
+            dry_run=dry_run,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        self._table._core, done = self._table._core.maintain(action)
+        return done
 
     def reset_consumer(self, consumer: str, next_snapshot: int | None = None) -> None:
         """For tables of Apache Paimon: sets the snapshot that a consumer reads next, or removes the consumer.

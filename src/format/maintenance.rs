@@ -37,6 +37,12 @@ pub enum Maintenance {
     SetEarliestSnapshot(i64),
     /// Writes the indexes of existing data files again.
     RewriteFileIndexes(FileIndexOptions),
+    /// Gives rows other ids, so that the ids of a partition follow each other.
+    ReassignRowIds(OfPartitions),
+    /// Takes global indexes out of the table.
+    DropGlobalIndex(GlobalIndexDrop),
+    /// Writes rows again without those that deletion vectors delete.
+    MaterializeDeletionVectors(Materialization),
     /// Removes everything but the table itself.
     Purge,
     /// Records that the rows of files of other formats were loaded.
@@ -61,6 +67,9 @@ impl Maintenance {
             Maintenance::MarkPartitionsDone(_) => "mark_partitions_done",
             Maintenance::SetEarliestSnapshot(_) => "set_earliest_snapshot",
             Maintenance::RewriteFileIndexes(_) => "rewrite_file_indexes",
+            Maintenance::ReassignRowIds(_) => "reassign_row_ids",
+            Maintenance::DropGlobalIndex(_) => "drop_global_index",
+            Maintenance::MaterializeDeletionVectors(_) => "materialize_deletion_vectors",
             Maintenance::Purge => "purge",
             Maintenance::RecordLoads(_) => "record_loads",
         }
@@ -76,7 +85,7 @@ pub enum Maintained {
     Orphans(Orphans),
     /// The result of [`Maintenance::RewriteManifests`].
     Manifests(RewrittenManifests),
-    /// Results of both kinds of compaction.
+    /// Results of all kinds of compaction.
     Compacted(Compacted),
     /// Results of the actions on delete files.
     Deletes(RewrittenDeletes),
@@ -84,6 +93,10 @@ pub enum Maintained {
     Statistics(Option<ComputedStatistics>),
     /// The result of [`Maintenance::RewriteFileIndexes`].
     FileIndexes(RewrittenIndexes),
+    /// The result of [`Maintenance::ReassignRowIds`].
+    RowIds(ReassignedRowIds),
+    /// The number of index files that [`Maintenance::DropGlobalIndex`] takes out.
+    DroppedFiles(usize),
     /// The action has no result.
     Done,
 }
@@ -132,6 +145,64 @@ pub struct RewrittenIndexes {
     pub partitions: usize,
     /// The data files with new indexes.
     pub files: usize,
+}
+
+/// Some partitions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfPartitions {
+    /// Which ones: those with rows that the filter keeps. It may use partition columns only.
+    pub filter: Option<Predicate>,
+    /// The branch and the snapshot properties of the commit.
+    pub commit: CommitOptions,
+}
+
+/// The rows that got other ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReassignedRowIds {
+    /// The snapshot before.
+    pub previous_snapshot_id: i64,
+    /// The snapshot with the new ids.
+    pub snapshot_id: i64,
+    /// The data files whose entries were written again.
+    pub files: usize,
+    /// The rows.
+    pub rows: i64,
+    /// The files of global indexes whose rows got other ids.
+    pub indexes: usize,
+    /// The first new id.
+    pub first_row_id: i64,
+    /// The id that the next new row gets.
+    pub next_row_id: i64,
+    /// Why no row got another id; `None` if some did.
+    pub skipped: Option<String>,
+}
+
+/// Which global indexes are taken out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GlobalIndexDrop {
+    /// The columns of the index, in order.
+    pub columns: Vec<String>,
+    /// The kind of the index, such as `btree`.
+    pub index_type: String,
+    /// Which partitions: those with rows that the filter keeps. It may use partition columns only.
+    pub filter: Option<Predicate>,
+    /// Only count the files.
+    pub dry_run: bool,
+    /// The branch and the snapshot properties of the commit.
+    pub commit: CommitOptions,
+}
+
+/// Which deletion vectors are applied to their data files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Materialization {
+    /// Which partitions: those with rows that the filter keeps. It may use partition columns only.
+    pub filter: Option<Predicate>,
+    /// Options that override those of the table.
+    pub options: BTreeMap<String, String>,
+    /// Only report what would be written again.
+    pub dry_run: bool,
+    /// The branch and the snapshot properties of the commit.
+    pub commit: CommitOptions,
 }
 
 /// The treatment of a listed file that the table records with another scheme or authority.

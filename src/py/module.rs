@@ -46,8 +46,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::py::results::maintenance::{
-        PyCompacted, PyComputedStatistics, PyExpiredSnapshots, PyOrphanFiles, PyRewrittenDeletes, PyRewrittenIndexes,
-        PyRewrittenManifests,
+        PyCompacted, PyComputedStatistics, PyExpiredSnapshots, PyOrphanFiles, PyReassignedRowIds, PyRewrittenDeletes,
+        PyRewrittenIndexes, PyRewrittenManifests,
     };
     #[pymodule_export]
     use crate::py::results::native_read::{PyNativeFile, PyNativeFilter, PyNativeGroup, PyNativeRead};

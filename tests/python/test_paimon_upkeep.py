@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from paimon_indexes import GlobalIndexes
 
 SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string())])
 
@@ -314,6 +317,282 @@ def test_declared_types(catalog: fz.Catalog) -> None:
         catalog.create_table("db.ice", SCHEMA, declared_types=declared)
 
 
+EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+PARTED = pa.schema([("id", pa.int32()), ("p", pa.string())])
+
+
+def parted(catalog: fz.Catalog, **options: str) -> fz.Table:
+    properties = {**EVOLVING, **options}
+    return catalog.create_table("db.t", PARTED, partition_by="p", format="paimon", properties=properties)
+
+
+def add(table: fz.Table, partition: str, *numbers: int) -> None:
+    """Appends rows of a partition: one file."""
+    table.append(pa.Table.from_pylist([{"id": i, "p": partition} for i in numbers], PARTED))
+
+
+def row_ids(scan: fz.Scan) -> dict[int, int]:
+    found = scan.to_arrow().to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row["_row_id"] for row in found}
+
+
+def snapshot_file(table: fz.Table, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder(table) / f"snapshot/snapshot-{number}").read_text())
+    return found
+
+
+def test_row_ids_of_a_partition_follow_each_other(catalog: fz.Catalog) -> None:
+    table = parted(catalog)
+    with pytest.raises(fz.InvalidInputError, match="without snapshots"):
+        table.maintain.reassign_row_ids()
+    for partition, numbers in [("b", (1, 2)), ("a", (3,)), ("b", (4, 5, 6)), ("a", (7,)), ("c", (8, 9))]:
+        add(table, partition, *numbers)
+    columns = ["id", "_row_id"]
+    before = {number: number - 1 for number in range(1, 10)}
+    assert row_ids(table.scan(select=columns)) == before
+    # `c` has no gap. `a` comes before `b`.
+    done = table.maintain.reassign_row_ids(snapshot_properties={"by": "me"})
+    assert done == (5, 6, 4, 7, 0, 9, 16, None)
+    after = {3: 9, 7: 10, 1: 11, 2: 12, 4: 13, 5: 14, 6: 15, 8: 7, 9: 8}
+    assert row_ids(table.scan(select=columns)) == after
+    assert row_ids(table.scan(select=columns, at=5)) == before
+    assert sorted(table.scan().to_arrow().column("p").to_pylist()) == ["a"] * 2 + ["b"] * 5 + ["c"] * 2
+    newest = snapshot_file(table, 6)
+    assert (newest["commitKind"], newest["properties"]["by"]) == ("OVERWRITE", "me")
+    counts = ("deltaRecordCount", "totalRecordCount", "nextRowId")
+    assert [newest[key] for key in counts] == [0, 9, 16]
+    done = table.maintain.reassign_row_ids()
+    assert (done.snapshot_id, done.rows, done.skipped) == (6, 0, "no partition requires row-id reassignment")
+    # Rows that are written next come after the new ids. Files that were removed do not count.
+    add(table, "a", 10)
+    table.delete("p = 'b'")
+    assert table.maintain.reassign_row_ids("p = 'c'").snapshot_id == 8
+    done = table.maintain.reassign_row_ids("p = 'a'")
+    assert done == (8, 9, 3, 3, 0, 17, 20, None)
+    assert row_ids(table.scan(select=columns)) == {3: 17, 7: 18, 10: 19, 8: 7, 9: 8}
+    assert table.scan().count() == 5
+    with pytest.raises(fz.InvalidInputError, match="partition columns"):
+        table.maintain.reassign_row_ids("id = 1")
+
+
+def test_long_runs_of_row_ids_stay(catalog: fz.Catalog) -> None:
+    table = parted(catalog, **{"data-evolution.reassign.skip-contiguous-row-count": "3"})
+    # The ids of `a`: 0 to 1 and 2 to 3 are a run of four, then 5, then 7.
+    for partition, numbers in [("a", (1, 2)), ("a", (3, 4)), ("b", (5,)), ("a", (6,)), ("b", (7,)), ("a", (8,))]:
+        add(table, partition, *numbers)
+    done = table.maintain.reassign_row_ids("p = 'a'")
+    assert done == (6, 7, 2, 2, 0, 8, 10, None)
+    wanted = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 8, 7: 6, 8: 9}
+    assert row_ids(table.scan(select=["id", "_row_id"])) == wanted
+
+
+def test_tables_whose_row_ids_stay(catalog: fz.Catalog) -> None:
+    plain = make(catalog, "db.plain").append(rows((1, "a")))
+    tracked = make(catalog, "db.tracked", properties={"row-tracking.enabled": "true"}).append(rows((1, "a")))
+    for table in (plain, tracked):
+        with pytest.raises(fz.InvalidInputError, match="columns in several files"):
+            table.maintain.reassign_row_ids()
+    whole = make(catalog, "db.whole", properties=EVOLVING).append(rows((1, "a"))).append(rows((2, "b")))
+    done = whole.maintain.reassign_row_ids()
+    assert done == (2, 2, 0, 0, 0, 2, 2, "table is not partitioned")
+
+
+def test_global_indexes_move_with_their_rows(catalog: fz.Catalog) -> None:
+    table = parted(catalog)
+    for partition, numbers in [("a", (1, 2)), ("a", (3, 4)), ("b", (5,)), ("a", (6, 7))]:
+        add(table, partition, *numbers)
+    indexes = GlobalIndexes(table)
+    # The ids of `a`: 0 to 3, and 5 to 6. They become 7 to 10, and 11 to 12.
+    for name, ids_, partition in [
+        *[("one", (0, 1), "a"), ("two", (1, 3), "a"), ("last", (5, 6), "a")],
+        *[("gap", (2, 5), "a"), ("other", (4, 4), "b")],
+    ]:
+        indexes.add(name, ids_, partition=partition)
+    table = catalog.load_table("db.t")
+    done = table.maintain.reassign_row_ids()
+    assert (done.rows, done.indexes, done.first_row_id) == (6, 3, 7)
+    # An index over the gap would name rows that do not exist.
+    assert indexes.ranges() == {"one": (7, 8), "two": (8, 10), "last": (11, 12), "other": (4, 4)}
+    kept = {entry["_FILE_NAME"]: entry["_GLOBAL_INDEX"] for entry in indexes.entries()}
+    assert (kept["one"]["_INDEX_META"], kept["one"]["_SOURCE_META"]) == (b"meta", b"source")
+    assert ids(table.scan()) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_global_indexes_are_dropped(catalog: fz.Catalog) -> None:
+    table = make(catalog, properties=EVOLVING)
+    with pytest.raises(fz.InvalidInputError, match="without snapshots"):
+        table.maintain.drop_global_index("id", "btree")
+    table.append(rows((1, "a"), (2, "b"))).append(rows((3, "a"), (4, "b")))
+    assert table.maintain.drop_global_index("id", "btree") == 0
+    indexes = GlobalIndexes(table)
+    indexes.add("first", (0, 1))
+    indexes.add("second", (2, 3))
+    indexes.add("bits", (0, 3), kind="bitmap")
+    indexes.add("both", (0, 3), (0, 1))
+    table = catalog.load_table("db.t")
+    assert table.maintain.drop_global_index("id", " BTREE", dry_run=True) == 2
+    assert table.maintain.drop_global_index(["v", "id"], "btree") == 0
+    assert table.snapshot.id == 2
+    assert table.maintain.drop_global_index("id", "btree", snapshot_properties={"by": "me"}) == 2
+    assert sorted(indexes.ranges()) == ["bits", "both"]
+    newest = snapshot_file(table, 3)
+    assert (newest["commitKind"], newest["properties"], newest["totalRecordCount"]) == ("APPEND", {"by": "me"}, 4)
+    assert table.maintain.drop_global_index("id", "btree") == 0
+    assert table.snapshot.id == 3
+    assert table.maintain.drop_global_index(["id", "v"], "btree") == 1
+    assert sorted(indexes.ranges()) == ["bits"]
+    assert ids(table.scan()) == [1, 2, 3, 4]
+    for wrong in ("none", []):
+        with pytest.raises(fz.InvalidInputError):
+            table.maintain.drop_global_index(wrong, "btree")
+
+
+def test_deleted_rows_of_evolving_tables(catalog: fz.Catalog) -> None:
+    table = parted(catalog, **{"deletion-vectors.enabled": "true"})
+    add(table, "a", 1, 2, 3, 4)
+    add(table, "a", 5, 6)
+    add(table, "b", 7, 8)
+    table.delete("id in (2, 7)")
+    table.delete("id = 3")
+    assert row_ids(table.scan(select=["id", "_row_id"])) == {1: 0, 4: 3, 5: 4, 6: 5, 8: 7}
+    assert (table.scan().count(), table.scan("p = 'a'").count(), table.scan("id < 4").count()) == (5, 4, 1)
+    assert sorted(table.scan(select=["p"]).to_arrow().column("p").to_pylist()) == ["a", "a", "a", "a", "b"]
+    assert ids(table.scan(at=3)) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert snapshot_file(table, 5)["commitKind"] == "OVERWRITE"
+    number = table.snapshot.id
+    table.delete("id = 3")
+    assert table.refresh().snapshot.id == number
+    # A filter that partitions alone decide.
+    table.delete("p = 'b' or id = 6")
+    assert ids(table.scan()) == [1, 4, 5]
+    for change in (
+        lambda t: t.update("id = 1", {"id": 9}),
+        lambda t: t.upsert(pa.Table.from_pylist([{"id": 1, "p": "a"}], PARTED), on=["id"]),
+    ):
+        with pytest.raises(fz.UnsupportedError, match="data-evolution"):
+            change(table)
+
+
+def test_deletion_vectors_are_materialized(catalog: fz.Catalog) -> None:
+    table = parted(catalog, **{"deletion-vectors.enabled": "true"})
+    assert table.maintain.materialize_deletion_vectors().groups == 0
+    add(table, "a", 1, 2, 3, 4)
+    add(table, "a", 5, 6)
+    add(table, "b", 7, 8)
+    table.delete("id in (2, 7)")
+    indexes = GlobalIndexes(table)
+    indexes.add("of-a", (0, 5), partition="a")
+    indexes.add("of-b", (6, 7), partition="b")
+    table = catalog.load_table("db.t")
+    planned = table.maintain.materialize_deletion_vectors("p = 'a'", dry_run=True)
+    assert (planned.groups, planned.rewritten_files, planned.added_files, planned.commits) == (1, 2, 0, 0)
+    assert table.snapshot.id == 4
+    done = table.maintain.materialize_deletion_vectors("p = 'a'", snapshot_properties={"by": "me"})
+    assert (done.groups, done.rewritten_files, done.added_files, done.commits) == (1, 2, 1, 1)
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    found = sorted(tuple(row.values()) for row in table.scan(select=columns).to_arrow().to_pylist())
+    # The rows count as written by this commit.
+    assert found == [(1, 8, 5), (3, 9, 5), (4, 10, 5), (5, 11, 5), (6, 12, 5), (8, 7, 3)]
+    newest = snapshot_file(table, 5)
+    assert (newest["commitKind"], newest["properties"]) == ("COMPACT", {"by": "me"})
+    # Eight rows in files, six are removed and five come back.
+    assert [newest[key] for key in ("totalRecordCount", "deltaRecordCount", "nextRowId")] == [7, -1, 13]
+    assert [entry["_INDEX_TYPE"] for entry in indexes.entries()] == ["DELETION_VECTORS", "btree"]
+    assert indexes.ranges() == {"of-b": (6, 7)}
+    assert ids(table.scan(at=4)) == [1, 3, 4, 5, 6, 8]
+    # Nothing is left of `b`.
+    table.delete("id = 8")
+    done = table.maintain.materialize_deletion_vectors()
+    assert (done.groups, done.rewritten_files, done.added_files) == (1, 1, 0)
+    assert ids(table.scan()) == [1, 3, 4, 5, 6]
+    assert indexes.entries() == []
+    assert sorted(table.inspect.files().column("record_count").to_pylist()) == [5]
+    number = table.snapshot.id
+    assert table.maintain.materialize_deletion_vectors().commits == 0
+    assert table.snapshot.id == number
+    table.maintain.remove_orphan_files(dt.timedelta(0))
+    assert ids(table.scan()) == [1, 3, 4, 5, 6]
+    add(table, "b", 9)
+    assert row_ids(table.scan("id = 9", select=["id", "_row_id"])) == {9: 13}
+
+
+def test_only_files_with_deleted_rows_are_materialized(catalog: fz.Catalog) -> None:
+    table = parted(catalog, **{"deletion-vectors.enabled": "true"})
+    add(table, "a", 1, 2)
+    add(table, "a", 3, 4)
+    table.delete("id = 1")
+    # No neighbour fits into a file of this size.
+    done = table.maintain.materialize_deletion_vectors(options={"target-file-size": "1 kb"})
+    assert (done.rewritten_files, done.added_files) == (1, 1)
+    assert row_ids(table.scan(select=["id", "_row_id"])) == {2: 4, 3: 2, 4: 3}
+    with pytest.raises(fz.InvalidInputError, match="no option"):
+        table.maintain.materialize_deletion_vectors(options={"bucket": "2"})
+    with pytest.raises(fz.InvalidInputError, match="partition columns"):
+        table.maintain.materialize_deletion_vectors("id = 2")
+    plain = make(catalog, "db.plain", properties={"deletion-vectors.enabled": "true"})
+    without = make(catalog, "db.without", properties=EVOLVING)
+    for other, why in [(plain, "columns are in several files"), (without, "no deletion vectors")]:
+        with pytest.raises(fz.InvalidInputError, match=why):
+            other.append(rows((1, "a"))).maintain.materialize_deletion_vectors()
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Runs works in threads, and raises the first of their errors."""
+    failures: list[BaseException] = []
+
+    def run(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def test_maintenance_of_row_ids_among_other_commits(catalog: fz.Catalog) -> None:
+    first = parted(catalog, **{"deletion-vectors.enabled": "true"})
+    for number in range(20):
+        add(first, "ab"[number % 2], number)
+
+    def append() -> None:
+        table = catalog.load_table("db.t")
+        for number in range(20, 30):
+            add(table, "ab"[number % 2], number)
+
+    def delete() -> None:
+        table = catalog.load_table("db.t")
+        for number in range(0, 20, 4):
+            table.delete(f"id = {number}")
+
+    def reassign() -> None:
+        for _ in range(3):
+            catalog.load_table("db.t").maintain.reassign_row_ids()
+
+    def materialize() -> None:
+        for _ in range(2):
+            catalog.load_table("db.t").maintain.materialize_deletion_vectors()
+
+    at_once(append, delete, reassign, materialize)
+    table = catalog.load_table("db.t")
+    wanted = [number for number in range(30) if number >= 20 or number % 4]
+    assert ids(table.scan()) == wanted
+    table.maintain.materialize_deletion_vectors()
+    table.maintain.reassign_row_ids()
+    found = row_ids(table.scan(select=["id", "_row_id"]))
+    assert sorted(found) == wanted
+    assert len(set(found.values())) == len(wanted)
+    of_a = sorted(row_id for number, row_id in found.items() if number % 2 == 0)
+    assert of_a == list(range(of_a[0], of_a[0] + len(of_a)))
+    assert snapshot_file(table, table.snapshot.id)["nextRowId"] > max(found.values())
+
+
 def test_only_tables_of_paimon_have_these(catalog: fz.Catalog) -> None:
     table = catalog.create_table("db.ice", SCHEMA)
     for verb in (
@@ -321,6 +600,9 @@ def test_only_tables_of_paimon_have_these(catalog: fz.Catalog) -> None:
         lambda m: m.mark_partitions_done({"v": "a"}),
         lambda m: m.set_earliest_snapshot(1),
         lambda m: m.rewrite_file_indexes(),
+        lambda m: m.reassign_row_ids(),
+        lambda m: m.drop_global_index("id", "btree"),
+        lambda m: m.materialize_deletion_vectors(),
         lambda m: m.purge(),
     ):
         with pytest.raises(fz.UnsupportedError, match="Paimon"):

@@ -36,6 +36,7 @@ _VERBS: dict[str, dict[str, tuple[str, ...]]] = {
             *("expire_snapshots", "remove_dangling_deletes", "remove_orphan_files", "rewrite_manifests"),
             *("clear_consumers", "create_automatic_tags", "mark_partitions_done", "purge", "record_loads"),
             *("reset_consumer", "rewrite_file_indexes", "rewrite_position_deletes", "set_earliest_snapshot"),
+            *("drop_global_index", "materialize_deletion_vectors", "reassign_row_ids"),
         )
     },
 }

@@ -17,21 +17,22 @@ use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{BucketContext, MergeSection, ReadContext, ScanTask};
+use crate::format::task::{BucketContext, DeleteRef, MergeSection, ReadContext, ScanTask};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId};
 
-/// The rows of a section of such files, as [`live_rows`] gives those of one.
+/// The rows of a section of such files, as [`live_rows`] gives those of one. All files have the same deletes.
 ///
 /// # Errors
-/// The errors of [`live_rows`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
+/// The errors of [`live_rows`]; `CorruptTable` if the files have different numbers of rows.
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let buckets = context.buckets.as_deref().ok_or_else(|| Error::internal("only files in buckets are aligned"))?;
     let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
     files.sort_by_key(|file| Reverse(file.data_file.bucket_file.as_ref().map_or(0, |f| f.max_sequence_number)));
-    if files.iter().any(|file| !file.deletes.is_empty()) {
-        return Err(Error::unsupported("rows whose columns are in several files cannot have deletes"));
+    let have_same = |a: &ScanTask, b: &ScanTask| a.deletes.iter().map(place_of).eq(b.deletes.iter().map(place_of));
+    if files.windows(2).any(|pair| matches!(pair, [a, b] if !have_same(a, b))) {
+        return Err(Error::internal("files with columns of the same rows have different deletes"));
     }
     let fields = wanted_fields(context, task)?;
     let mut owners = Vec::with_capacity(fields.len());
@@ -59,6 +60,11 @@ pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &M
     let aligned = Aligned { parts, columns, schema: None, is_over: false };
     let rows = aligned.map(move |batch| narrow.rows(&batch?).with("path", &path));
     Ok(Box::new(rows.filter(has_rows)))
+}
+
+/// The place of a deletion vector.
+fn place_of(delete: &DeleteRef) -> (&str, Option<i64>) {
+    (&delete.file.path, delete.file.content_offset)
 }
 
 /// The selected columns and those of the filter.

@@ -4,11 +4,12 @@ use arrow::array::{Int32Array, Int64Array, StringArray};
 use tempfile::TempDir;
 
 use super::*;
+use crate::codec::bitmap::PositionSet;
 use crate::data::testing::{context, field, leaf, read, rows, schema, task, write};
 use crate::error::ErrorKind;
 use crate::expr::Op;
-use crate::format::task::{BucketFile, DataFile};
-use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID, metadata_column};
+use crate::format::task::{BucketFile, DataFile, DeleteRef, FileContent, FileFormat};
+use crate::types::metadata_columns::{LAST_UPDATED, POS, ROW_ID, metadata_column};
 use crate::types::{PrimitiveType as P, Schema, Value};
 
 fn table() -> Schema {
@@ -83,4 +84,52 @@ fn columns_come_from_the_newest_file_that_has_them() {
     let short = part(&dir, &["more"], vec![numbers(0..19)], 3);
     let e = read(&of_table(&table), &section(vec![old, short], BoundPredicate::True)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CorruptTable);
+}
+
+/// The file with a deletion vector, whose bytes are in an index file after its first byte.
+fn without(task: ScanTask, index: &str, vector: (usize, usize, i64)) -> ScanTask {
+    let (size, length, deleted) = vector;
+    let file = DataFile {
+        size_bytes: size as i64,
+        record_count: deleted,
+        content_offset: Some(1),
+        content_size_bytes: Some(length as i64),
+        referenced_data_file: Some(task.data_file.path.clone()),
+        ..DataFile::new(
+            FileContent::PositionDeletes,
+            index.to_owned(),
+            FileFormat::Puffin,
+            task.data_file.partition.clone(),
+        )
+    };
+    ScanTask { deletes: vec![DeleteRef { file: Arc::new(file) }], ..task }
+}
+
+#[test]
+fn deleted_rows_are_left_out_of_all_files() {
+    let dir = TempDir::new().unwrap();
+    let mut deleted = PositionSet::default();
+    deleted.extend(&[0, 7, 19]).unwrap();
+    let (vector, length) = deleted.to_narrow_vector().unwrap();
+    let index = dir.path().join("index-1").to_str().unwrap().to_owned();
+    std::fs::write(&index, [&[1_u8][..], &vector[..]].concat()).unwrap();
+    let vector = (vector.len() + 1, length, 3);
+    let longs = |factor: i64| Arc::new(Int64Array::from_iter_values((0..20).map(|i| i * factor))) as ArrayRef;
+    let plain = part(&dir, &["id", "v"], vec![numbers(0..20), longs(1)], 1);
+    let old = without(plain.clone(), &index, vector);
+    let new = without(part(&dir, &["v"], vec![longs(10)], 2), &index, vector);
+    let table = table();
+    let context = of_table(&table);
+    let found = rows(&read(&context, &section(vec![old.clone(), new.clone()], BoundPredicate::True)).unwrap());
+    let wanted: Vec<String> =
+        (0..20).filter(|i| ![0, 7, 19].contains(i)).map(|i| format!("{i}|-|{}|-", i * 10)).collect();
+    assert_eq!(found, wanted);
+    // Ids and positions are those of the files.
+    let only = schema(vec![metadata_column(ROW_ID).unwrap(), field(2, "v", P::Long), metadata_column(POS).unwrap()]);
+    let context = Arc::new(ReadContext { projection: Arc::new(only), ..context.as_ref().clone() });
+    let filter = leaf(&table, 0, Op::In, vec![Value::Int(7), Value::Int(8)]);
+    let found = read(&context, &section(vec![old, new.clone()], filter)).unwrap();
+    assert_eq!(rows(&found), ["108|80|8"]);
+    let e = read(&context, &section(vec![plain, new], BoundPredicate::True)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Internal);
 }

@@ -37,6 +37,9 @@ impl IcebergTable {
             | Maintenance::MarkPartitionsDone(_)
             | Maintenance::SetEarliestSnapshot(_)
             | Maintenance::RewriteFileIndexes(_)
+            | Maintenance::ReassignRowIds(_)
+            | Maintenance::DropGlobalIndex(_)
+            | Maintenance::MaterializeDeletionVectors(_)
             | Maintenance::Purge
             | Maintenance::RecordLoads(_) => {
                 Err(ICEBERG.lacks(action.name()).with("table", self.location()).hint("Tables of Apache Paimon have it"))

@@ -200,13 +200,8 @@ fn check_row_tracking(schema: &TableSchema) -> Result<()> {
             return Err(bad("rows are tracked only in tables without primary key"));
         }
     }
-    if options.data_evolution()? {
-        if !options.row_tracking()? {
-            return Err(bad("data evolution needs tracked rows").hint("Set 'row-tracking.enabled' to true"));
-        }
-        if options.deletion_vectors()? {
-            return Err(bad("data evolution can't be combined with deletion vectors"));
-        }
+    if options.data_evolution()? && !options.row_tracking()? {
+        return Err(bad("data evolution needs tracked rows").hint("Set 'row-tracking.enabled' to true"));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use super::index::combined;
 use super::manifests::{ManifestLayout, MetadataFiles};
 use super::mending::live_rows;
 use super::merge::ManifestMerger;
+use super::renumber::NewRowIds;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit_loop::CommitAttempt;
 use crate::paimon::manifest::entries::{ADD, DELETE};
@@ -212,8 +213,8 @@ impl<'p> SnapshotAttempt<'p> {
         let index = entries.index(index_base, &added)?;
         let checks = self.input.checks_appends || self.input.kind != CommitKind::Append;
         let live = match &base.latest {
-            // A commit that mends manifests changes no files, and some manifests may be lost.
-            Some(latest) if checks && self.input.mends.is_none() => {
+            // A commit that mends manifests or moves rows changes no files, and some manifests may be lost.
+            Some(latest) if checks && self.input.mends.is_none() && self.input.renumbers.is_none() => {
                 entries.base(self.input.folder.manifests(), latest, &added)?
             }
             _ => Vec::new(),
@@ -252,6 +253,7 @@ impl<'p> SnapshotAttempt<'p> {
         delta: &[FileEntry],
         changelog: &[FileEntry],
         (index_base, indexed): (Vec<IndexEntry>, &[IndexEntry]),
+        new_ids: Option<&NewRowIds>,
     ) -> Result<Lists> {
         let (store, root) = (self.input.folder.store().clone(), self.input.folder.root().to_owned());
         let (schema, latest, files) = (&*base.schema, base.latest.as_ref(), &mut self.files);
@@ -260,13 +262,14 @@ impl<'p> SnapshotAttempt<'p> {
         let joins_all = self.input.joins_manifests;
         let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout, joins_all };
         let from = self.input.folder.manifests();
-        let (before, rows) = match &self.input.mends {
-            Some(mends) => {
+        let (before, rows) = match (&self.input.mends, new_ids) {
+            (Some(mends), _) => {
                 let mended = mends.applied(files, from, before, &layout)?;
                 let rows = live_rows(from, &mended)?;
                 (mended, Some(rows))
             }
-            None => (merger.merge(files, before)?, None),
+            (None, Some(ids)) => (ids.applied(files, from, before, &layout)?, None),
+            (None, None) => (merger.merge(files, before)?, None),
         };
         let base_list = files.write_list(&before, &layout)?;
         let own = files.write_manifests(delta, &layout)?;
@@ -274,15 +277,33 @@ impl<'p> SnapshotAttempt<'p> {
         let changed = files.write_manifests(changelog, &layout)?;
         let changelog = if changed.is_empty() { None } else { Some(files.write_list(&changed, &layout)?) };
         let has_buckets = schema.has_primary_key() || schema.options().bucket()? > 0;
-        let index = match indexed.is_empty() {
-            true => latest.and_then(|s| s.index_manifest.clone()),
-            false => Some(files.write_index(&combined(index_base, indexed, has_buckets)?, &layout)?),
+        let index = match new_ids.and_then(|ids| ids.indexes(&index_base)) {
+            Some(entries) => Some(files.write_index(&entries, &layout)?),
+            None if indexed.is_empty() => latest.and_then(|s| s.index_manifest.clone()),
+            None => Some(files.write_index(&combined(index_base, indexed, has_buckets)?, &layout)?),
         };
         let manifests = before.iter().chain(&own).chain(&changed).map(|m| &m.file_name);
         let lists = [&base_list, &delta_list].into_iter().chain(&changelog).map(|(name, _)| name);
         let hashes = indexed.iter().map(|e| &e.file_name);
         self.used = manifests.chain(lists).chain(&index).chain(hashes).cloned().collect();
         Ok(Lists { base: base_list, delta: delta_list, changelog, index, rows })
+    }
+
+    /// The row id after those of the snapshot `id`. New rows get theirs, and other rows new ones if the commit asks for
+    /// that.
+    fn row_ids(&self, base: &AttemptBase, delta: &mut [FileEntry], id: i64) -> Result<(i64, Option<NewRowIds>)> {
+        let (schema, latest) = (&base.schema, base.latest.as_ref());
+        let next = latest.and_then(|s| s.next_row_id).unwrap_or(0);
+        if !schema.options().row_tracking()? {
+            return Ok((next, None));
+        }
+        let next = next.max(self.first_free_row_id(latest)?);
+        let Some(renumbering) = &self.input.renumbers else { return Ok((track_rows(delta, id, next)?, None)) };
+        let from = self.input.folder.manifests();
+        let manifests = latest.map(|s| data_manifests(from, s)).transpose()?.unwrap_or_default();
+        let ids = renumbering.plan(from, schema, &manifests, next)?;
+        let ids = ids.ok_or_else(|| Error::conflict("another commit came first, and no row needs another id now"))?;
+        Ok((ids.end(), Some(ids)))
     }
 
     /// The first row id after those that the manifests name. `nextRowId` of another writer may be too low.
@@ -383,12 +404,8 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         let mut indexer = Indexer { folder: &self.input.folder, schema, files: &mut self.files };
         let index = indexer.add(&self.input.changes.hashes, &index_base, index)?;
         let id = id_after(latest)?;
-        let mut next_row_id = latest.and_then(|s| s.next_row_id).unwrap_or(0);
-        if schema.options().row_tracking()? {
-            next_row_id = next_row_id.max(self.first_free_row_id(latest)?);
-            next_row_id = track_rows(&mut delta, id, next_row_id)?;
-        }
-        let lists = self.write(base, &delta, &changelog, (index_base, &index))?;
+        let (next_row_id, new_ids) = self.row_ids(base, &mut delta, id)?;
+        let lists = self.write(base, &delta, &changelog, (index_base, &index), new_ids.as_ref())?;
         let added_rows = rows(&delta);
         let snapshot = PaimonSnapshot {
             version: CURRENT_VERSION,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::mending::ManifestMends;
+use super::renumber::Renumbering;
 use crate::format::task::{BucketHashes, DataFile, NewBucketFile, WrittenAt};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::file_entry::FileEntry;
@@ -118,6 +119,8 @@ pub(super) struct CommitInput {
     pub(super) joins_manifests: bool,
     /// What the commit mends, if it does nothing else.
     pub(super) mends: Option<ManifestMends>,
+    /// Which rows get other ids, if the commit does nothing else.
+    pub(super) renumbers: Option<Renumbering>,
     /// The commit is younger than this snapshot and this time.
     pub(super) after: Option<WrittenAt>,
 }

@@ -62,6 +62,27 @@ pub(super) fn check_not_in_table(live: &[FileEntry], added: &[FileEntry]) -> Res
     }
 }
 
+/// Ranges of row ids, ascending and apart.
+struct RowRanges(Vec<(i64, i64)>);
+
+impl RowRanges {
+    fn of(ranges: impl Iterator<Item = (i64, i64)>) -> RowRanges {
+        let mut ranges: Vec<(i64, i64)> = ranges.collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, last| {
+            let meets = next.0 <= last.1;
+            last.1 = if meets { last.1.max(next.1) } else { last.1 };
+            meets
+        });
+        RowRanges(ranges)
+    }
+
+    fn meets(&self, (first, last): (i64, i64)) -> bool {
+        let at = self.0.partition_point(|range| range.1 < first);
+        self.0.get(at).is_some_and(|range| range.0 <= last)
+    }
+}
+
 impl Meeting<'_> {
     /// Runs all checks.
     ///
@@ -82,7 +103,8 @@ impl Meeting<'_> {
         let live: Vec<&FileEntry> = all.values().collect();
         self.check_keys(&live)?;
         self.check_vectors(&live)?;
-        self.check_row_ids(&live)
+        self.check_row_ids(&live)?;
+        self.check_lost_rows()
     }
 
     /// Above level 0, the files of a level don't overlap.
@@ -143,6 +165,37 @@ impl Meeting<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Rows that a compaction takes out under their ids have no other columns and no index left. Otherwise another
+    /// commit wrote them meanwhile.
+    ///
+    /// Source: Java's `MaterializeDvRowIdConflictCheck`.
+    fn check_lost_rows(&self) -> Result<()> {
+        if self.kind != CommitKind::Compact || !self.schema.options().data_evolution()? {
+            return Ok(());
+        }
+        let of_kind = |kind: u8| self.delta.iter().filter(move |e| e.kind == kind);
+        let kept = RowRanges::of(of_kind(ADD).filter_map(FileEntry::row_ids));
+        let lost = RowRanges::of(of_kind(DELETE).filter_map(FileEntry::row_ids).filter(|ids| !kept.meets(*ids)));
+        let removed: HashSet<&str> = of_kind(DELETE).map(|e| e.file_name.as_str()).collect();
+        let stays = |e: &&FileEntry| !removed.contains(e.file_name.as_str());
+        let of_lost = |e: &&FileEntry| e.row_ids().is_some_and(|ids| lost.meets(ids));
+        if let Some(other) = self.base.iter().filter(stays).find(of_lost) {
+            return Err(Error::conflict("another commit wrote columns of the rows that this commit writes again")
+                .with("file", &other.file_name));
+        }
+        let dropped: HashSet<&str> =
+            self.index_delta.iter().filter(|e| e.kind == DELETE).map(|e| e.file_name.as_str()).collect();
+        let indexes = self.index_base.iter().filter(|e| !dropped.contains(e.file_name.as_str()));
+        let of_lost = |e: &&IndexEntry| e.global.as_ref().is_some_and(|g| lost.meets((g.first_row_id, g.last_row_id)));
+        match indexes.into_iter().find(of_lost) {
+            None => Ok(()),
+            Some(index) => {
+                Err(Error::conflict("another commit made an index of the rows that this commit writes again")
+                    .with("file", &index.file_name))
+            }
+        }
     }
 
     /// Files with columns of the same rows must cover exactly the same rows.

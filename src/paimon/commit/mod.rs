@@ -11,6 +11,7 @@
 //! - `mending`: commits that mend what a snapshot records about its manifests
 //! - `merge`: merging the manifests of earlier commits: joins small ones, and cancels additions that were
 //!   deleted later
+//! - `renumber`: new ids for rows of partitions whose ids have gaps
 //! - `retention`: how long snapshots and changelogs are kept, by the table's options or by the caller's
 
 pub(crate) mod attempt;
@@ -25,4 +26,5 @@ pub(crate) mod mending;
 pub(crate) mod merge;
 pub mod orphans;
 pub mod producer;
+pub(crate) mod renumber;
 pub(crate) mod retention;

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use super::attempt::{Plan, SnapshotAttempt};
 use super::changes::{Changes, CommitInput, CommitKind, NO_IDENTIFIER, Replaced};
 use super::mending::ManifestMends;
+use super::renumber::Renumbering;
 use crate::error::{Error, Result};
 use crate::format::commit_loop::{self, CommitAttempt, CommitOutcome, RetryPolicy};
 use crate::format::task::WrittenAt;
@@ -69,6 +70,7 @@ impl Commit {
             owns_files: false,
             joins_manifests: false,
             mends: None,
+            renumbers: None,
             statistics: None,
             after: None,
         };
@@ -149,6 +151,13 @@ impl Commit {
     pub(crate) fn mending(folder: &TableFolder, mends: ManifestMends) -> Commit {
         let commit = Commit::new(folder, Changes::default()).compacting();
         Commit { input: CommitInput { mends: Some(mends), ..commit.input } }
+    }
+
+    /// A commit that gives rows other ids, and nothing else. It fails with `CommitConflict` if no row needs them.
+    #[must_use]
+    pub(crate) fn renumbering(folder: &TableFolder, renumbering: Renumbering) -> Commit {
+        let commit = Commit::new(folder, Changes::default());
+        Commit { input: CommitInput { kind: CommitKind::Overwrite, renumbers: Some(renumbering), ..commit.input } }
     }
 
     /// Makes the commit name a statistics file, and nothing else.

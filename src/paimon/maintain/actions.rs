@@ -40,6 +40,25 @@ impl PaimonTable {
                 let (table, rewritten) = self.rewrite_file_indexes(options)?;
                 Ok((table, Maintained::FileIndexes(rewritten)))
             }
+            Maintenance::ReassignRowIds(options) => {
+                let (table, reassigned) = self.reassign_row_ids(options)?;
+                Ok((table, Maintained::RowIds(reassigned)))
+            }
+            Maintenance::DropGlobalIndex(options) => {
+                let (table, files) = self.drop_global_index(options)?;
+                Ok((table, Maintained::DroppedFiles(files)))
+            }
+            Maintenance::MaterializeDeletionVectors(options) => {
+                let (table, compacted) = self.materialize_deletion_vectors(options)?;
+                Ok((table, Maintained::Compacted(compacted)))
+            }
+            other => self.maintain_folder(other),
+        }
+    }
+
+    /// Runs an action on what belongs to a table besides its rows.
+    fn maintain_folder(&self, action: &Maintenance) -> Result<(PaimonTable, Maintained)> {
+        match action {
             Maintenance::ResetConsumer(reset) => {
                 self.folder().reset_consumer(reset).with("table", self.location())?;
                 Ok((self.refresh()?, Maintained::Done))

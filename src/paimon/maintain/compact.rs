@@ -122,13 +122,14 @@ impl CompactJob {
     }
 
     /// The counts of the planned compaction.
-    fn counted(&self) -> Compacted {
+    pub(crate) fn counted(&self) -> Compacted {
         let mut done = Compacted { groups: self.groups.len(), ..Compacted::default() };
         for group in &self.groups {
             let Some(bucket) = self.buckets.get(group.bucket) else { continue };
             let (rewritten, upgraded) = match &group.work {
                 CompactWork::Keyed(work) => work.files(),
                 CompactWork::Append(files) => (files.clone(), 0),
+                CompactWork::Deleted(groups) => (groups.iter().flat_map(|g| &g.files).copied().collect(), 0),
             };
             done.upgraded_files += upgraded;
             done.rewritten_files += rewritten.len();
@@ -140,7 +141,7 @@ impl CompactJob {
     }
 
     /// Compacts the groups, as many at a time as there are threads.
-    fn run(&self) -> Result<Vec<CompactOutcome>> {
+    pub(crate) fn run(&self) -> Result<Vec<CompactOutcome>> {
         let outcomes = Mutex::new(Vec::with_capacity(self.groups.len()));
         let next = AtomicUsize::new(0);
         in_parallel(threads(self.groups.len()), |_| {
@@ -172,10 +173,11 @@ impl CompactJob {
         match &group.work {
             CompactWork::Keyed(work) => self.compact_keyed(bucket, &place, work),
             CompactWork::Append(files) => self.compact_append(bucket, &place, files),
+            CompactWork::Deleted(groups) => self.write_undeleted(bucket, &place, groups),
         }
     }
 
-    fn changes(&self, outcomes: Vec<CompactOutcome>) -> Result<Changes> {
+    pub(crate) fn changes(&self, outcomes: Vec<CompactOutcome>) -> Result<Changes> {
         let mut changes = Changes::default();
         let mut deleted: HashMap<Arc<str>, PositionSet> = HashMap::new();
         for outcome in outcomes {
@@ -197,7 +199,7 @@ impl CompactJob {
     }
 
     /// Removes the written files.
-    fn clean_up(&self) {
+    pub(crate) fn clean_up(&self) {
         let store = self.table.folder().store();
         let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
         // A left-over is a harmless orphan.

@@ -7,7 +7,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::cache::DeleteCache;
 use crate::expr::BoundPredicate;
 use crate::format::task::{DataFile, NewBucketFile, ReadContext, ScanTask};
-use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep};
+use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep, RowGroup};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::types::options::Options;
@@ -59,6 +59,8 @@ pub(crate) enum CompactWork {
     Keyed(KeyedWork),
     /// Places of files, the first rows first.
     Append(Vec<usize>),
+    /// Groups of files with deleted rows, in tables whose columns are in several files.
+    Deleted(Vec<RowGroup>),
 }
 
 /// One compaction, planned.

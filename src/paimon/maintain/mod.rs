@@ -11,10 +11,13 @@
 //! - `compaction`: the tables and options that a compaction takes, and the counts of its result
 //! - `done_partitions`: marks partitions as complete
 //! - `file_indexes`: writes the indexes of existing data files again
+//! - `global_indexes`: takes global indexes out of a table
 //! - `loads`: the files of other formats whose rows a table got
 //! - `manifest_rewrite`: joins manifests
+//! - `materialize`: writes rows again without those that deletion vectors delete
 //! - `progress`: the progress of consumers, and the earliest snapshot
 //! - `purge`: removes everything but the table itself
+//! - `row_ids`: gives rows other ids, so that the ids of a partition follow each other
 //! - `statistics`: statistics of the current snapshot
 
 pub(crate) mod actions;
@@ -27,8 +30,11 @@ pub(crate) mod compact_postponed;
 pub mod compaction;
 pub(crate) mod done_partitions;
 pub(crate) mod file_indexes;
+pub(crate) mod global_indexes;
 pub(crate) mod loads;
 pub(crate) mod manifest_rewrite;
+pub(crate) mod materialize;
 pub(crate) mod progress;
 pub(crate) mod purge;
+pub(crate) mod row_ids;
 pub(crate) mod statistics;

@@ -58,6 +58,7 @@ static LIST: OnceLock<DeclaredSchema> = OnceLock::new();
 static NEWER_LIST: OnceLock<DeclaredSchema> = OnceLock::new();
 static MANIFEST: OnceLock<DeclaredSchema> = OnceLock::new();
 static INDEX: OnceLock<DeclaredSchema> = OnceLock::new();
+static NEWER_INDEX: OnceLock<DeclaredSchema> = OnceLock::new();
 
 fn required(name: &str, ty: AvroSchema) -> Result<RecordField> {
     Ok(field(name, ty))
@@ -141,6 +142,16 @@ fn manifest_schema() -> Result<AvroSchema> {
 }
 
 fn index_schema() -> Result<AvroSchema> {
+    index_schema_with([])
+}
+
+/// The schema of index manifests since Paimon 2. Manifests without these members keep the older schema.
+fn newer_index_schema() -> Result<AvroSchema> {
+    index_schema_with([optional_field("_SOURCE_META", AvroSchema::Bytes)])
+}
+
+/// The schema of index manifests with more members of global indexes.
+fn index_schema_with<const N: usize>(newer: [Result<RecordField>; N]) -> Result<AvroSchema> {
     use AvroSchema::{Bytes, Int, Long, String};
     let range =
         [required("f0", String), required("f1", Int), required("f2", Int), optional_field("_CARDINALITY", Long)];
@@ -163,7 +174,7 @@ fn index_schema() -> Result<AvroSchema> {
         required("_ROW_COUNT", Long),
         optional_field("_DELETIONS_VECTORS_RANGES", array(declare::optional(range)?, &[])),
         optional_field("_EXTERNAL_PATH", String),
-        optional_field("_GLOBAL_INDEX", record("record__GLOBAL_INDEX", global)?),
+        optional_field("_GLOBAL_INDEX", record("record__GLOBAL_INDEX", global.into_iter().chain(newer))?),
     ];
     record(OUTERMOST, fields)
 }
@@ -364,25 +375,17 @@ impl Serialize for FileRecord<'_> {
 /// `InvalidInput` for a deletion vector beyond 2 GiB of its file; `Internal` if the codec fails.
 pub fn encode_index_manifest(entries: &[IndexEntry], codec: AvroCodec) -> Result<Vec<u8>> {
     let unknown = entries.iter().map(|e| e.unknown.as_ref());
-    let (mut out, encoder, extended) = extended_writer(declared(&INDEX, index_schema)?, codec, None, unknown)?;
+    let is_newer = entries.iter().any(|e| e.global.as_ref().is_some_and(|global| global.source_meta.is_some()));
+    let declared = if is_newer { declared(&NEWER_INDEX, newer_index_schema)? } else { declared(&INDEX, index_schema)? };
+    let (mut out, encoder, extended) = extended_writer(declared, codec, None, unknown)?;
     for e in entries {
         let unknown = extended.as_ref().map(|x| x.bytes_of(e.unknown.as_ref())).transpose()?.unwrap_or_default();
         let ranges = e.deletion_vectors.as_deref();
         let ranges = ranges.map(|ranges| ranges.iter().map(range_record).collect::<Result<Vec<_>>>()).transpose()?;
-        let record = (
-            INDEX_VERSION,
-            i32::from(e.kind),
-            AvroBytes(&e.partition),
-            e.bucket,
-            &e.index_type,
-            &e.file_name,
-            e.file_size,
-            e.row_count,
-            ranges,
-            &e.external_path,
-            e.global.as_ref().map(global_record),
-        );
-        out.append_extended(&encoder, &record, &unknown)?;
+        match is_newer {
+            false => out.append_extended(&encoder, &index_record(e, ranges, global_record), &unknown)?,
+            true => out.append_extended(&encoder, &index_record(e, ranges, newer_global_record), &unknown)?,
+        }
     }
     out.finish()
 }
@@ -397,9 +400,38 @@ fn range_record(range: &DeletionVectorRange) -> Result<RangeRecord<'_>> {
     Ok(Some((&range.data_file, offset, length, range.cardinality)))
 }
 
-fn global_record(global: &GlobalIndex) -> impl Serialize {
+/// An entry. `global` makes the record of a global index.
+fn index_record<'a, T: Serialize + 'a>(
+    e: &'a IndexEntry,
+    ranges: Option<Vec<RangeRecord<'a>>>,
+    global: impl Fn(&'a GlobalIndex) -> T,
+) -> impl Serialize + 'a {
+    (
+        INDEX_VERSION,
+        i32::from(e.kind),
+        AvroBytes(&e.partition),
+        e.bucket,
+        &e.index_type,
+        &e.file_name,
+        e.file_size,
+        e.row_count,
+        ranges,
+        &e.external_path,
+        e.global.as_ref().map(global),
+    )
+}
+
+/// Row range, columns and metadata of a global index.
+type GlobalRecord<'a> = (i64, i64, i32, Option<&'a Vec<i32>>, Option<AvroBytes<'a>>);
+
+fn global_record(global: &GlobalIndex) -> GlobalRecord<'_> {
     let (ids, meta) = (global.extra_field_ids.as_ref(), global.meta.as_deref().map(AvroBytes));
     (global.first_row_id, global.last_row_id, global.field_id, ids, meta)
+}
+
+fn newer_global_record(global: &GlobalIndex) -> impl Serialize {
+    let (first, last, field_id, ids, meta) = global_record(global);
+    (first, last, field_id, ids, meta, global.source_meta.as_deref().map(AvroBytes))
 }
 
 #[cfg(test)]

@@ -113,3 +113,27 @@ fn what_java_could_not_read_is_not_written() {
     let entry = IndexEntry { deletion_vectors: Some(vec![range]), ..IndexEntry::default() };
     assert!(encode_index_manifest(&[entry], AvroCodec::Null).is_err());
 }
+
+#[test]
+fn global_indexes_keep_what_they_were_made_of() {
+    let entry = |source_meta| {
+        let global = GlobalIndex {
+            first_row_id: 5,
+            last_row_id: 9,
+            field_id: 3,
+            extra_field_ids: Some(vec![1]),
+            meta: Some(vec![7]),
+            source_meta,
+        };
+        IndexEntry { index_type: "btree".into(), file_name: "i".into(), global: Some(global), ..IndexEntry::default() }
+    };
+    let says_source = |entries: &[IndexEntry]| {
+        let bytes = encode_index_manifest(entries, AvroCodec::Null).unwrap();
+        assert_eq!(decode_index_manifest(&OpenFile::parse(&bytes[..]).unwrap()).unwrap(), entries);
+        bytes.windows(12).any(|window| window == b"_SOURCE_META")
+    };
+    let other = IndexEntry { file_name: "h".into(), index_type: "HASH".into(), ..IndexEntry::default() };
+    assert!(says_source(&[entry(None), entry(Some(vec![1, 2])), other]));
+    // Readers of older versions know the other members only.
+    assert!(!says_source(&[entry(None)]));
+}

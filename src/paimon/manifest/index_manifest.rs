@@ -82,6 +82,8 @@ pub struct GlobalIndex {
     pub extra_field_ids: Option<Vec<i32>>,
     /// The index's own metadata, opaque.
     pub meta: Option<Vec<u8>>,
+    /// What the index was made of, opaque. Older tables do not have it.
+    pub source_meta: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,6 +138,7 @@ enum GlobalColumn {
     FieldId,
     ExtraFieldIds,
     Meta,
+    SourceMeta,
 }
 
 const GLOBAL_COLUMNS: &[(i32, &str, GlobalColumn)] = &[
@@ -144,6 +147,7 @@ const GLOBAL_COLUMNS: &[(i32, &str, GlobalColumn)] = &[
     (0, "_INDEX_FIELD_ID", GlobalColumn::FieldId),
     (0, "_EXTRA_FIELD_IDS", GlobalColumn::ExtraFieldIds),
     (0, "_INDEX_META", GlobalColumn::Meta),
+    (0, "_SOURCE_META", GlobalColumn::SourceMeta),
 ];
 
 /// Reads a snapshot's index manifest by its name.
@@ -230,7 +234,7 @@ impl IndexLayout {
         }
         if let Some(members) = node_of(IndexColumn::Global).and_then(Node::members) {
             global = compile(members, GLOBAL_COLUMNS, &mut budget, |column, node| match (column, &node.shape) {
-                (GlobalColumn::Meta, _) => node.is_prefixed(),
+                (GlobalColumn::Meta | GlobalColumn::SourceMeta, _) => node.is_prefixed(),
                 (GlobalColumn::ExtraFieldIds, Shape::Array(items)) => {
                     field_id = items.optional().0;
                     items.optional().1.is_integer()
@@ -328,6 +332,7 @@ impl IndexLayout {
                 Some(GlobalColumn::Last) => out.last_row_id = cursor.long()?,
                 Some(GlobalColumn::FieldId) => out.field_id = cursor.int()?,
                 Some(GlobalColumn::Meta) => out.meta = Some(cursor.bytes()?.to_vec()),
+                Some(GlobalColumn::SourceMeta) => out.source_meta = Some(cursor.bytes()?.to_vec()),
                 Some(GlobalColumn::ExtraFieldIds) => {
                     let ids = out.extra_field_ids.insert(Vec::new());
                     while let Some(run) = cursor.run()? {

@@ -45,6 +45,7 @@ fn one_entry() -> (Vec<u8>, IndexEntry) {
             field_id: 3,
             extra_field_ids: Some(vec![1, 2]),
             meta: Some(vec![7]),
+            source_meta: None,
         }),
     };
     let mut writer = ContainerWriter::new(SCHEMA, &[], AvroCodec::Zstd);

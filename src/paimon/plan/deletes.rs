@@ -88,3 +88,9 @@ impl Vector<'_> {
         Ok(DeleteRef { file: Arc::new(file) })
     }
 }
+
+/// A deletion vector as one of another file that has columns of the same rows.
+pub(crate) fn for_file(vector: &DeleteRef, data_file: &str) -> DeleteRef {
+    let file = DataFile { referenced_data_file: Some(data_file.to_owned()), ..vector.file.as_ref().clone() };
+    DeleteRef { file: Arc::new(file) }
+}

@@ -115,3 +115,8 @@ impl<'a> ColumnFiles<'a> {
         Ok(out)
     }
 }
+
+/// Whether a file has blobs or vectors. Such a file may have a part of the rows of other files.
+pub(crate) fn is_part(name: &str) -> bool {
+    name.ends_with(".blob") || name.contains(".vector.")
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::buckets::PlannedEntry;
 use super::deletes::{DeletionVectors, Vector};
-use super::evolution::ColumnFiles;
+use super::evolution::{ColumnFiles, is_part};
 use super::files::{JudgedEntries, PruneStage, PrunedPartition};
 use super::index::{IndexFile, SUFFIX};
 use super::input::{PaimonPlanInput, paths};
@@ -35,6 +35,9 @@ pub(crate) struct Splitter<'p> {
     index_files: RefCell<HashMap<String, IndexFile>>,
     left_out: Cell<u64>,
 }
+
+/// The files of some rows that are read, and the deletion vector of the rows.
+type AlignedGroup<'p> = (Vec<PlannedEntry>, Option<Vector<'p>>);
 
 /// The bucket that splits are made for.
 pub(crate) struct SplitBucket<'p> {
@@ -345,20 +348,21 @@ impl<'p> Splitter<'p> {
         inner: &Arc<BoundPredicate>,
     ) -> Result<ScanTask> {
         let one = |e: &PlannedEntry| Ok(ScanTask { residual: inner.clone(), ..self.task(place, *e)? });
-        let runs: Vec<Vec<ScanTask>> =
-            runs.iter().map(|run| run.iter().map(one).collect::<Result<_>>()).collect::<Result<_>>()?;
-        let first =
-            runs.first().and_then(|run| run.first()).ok_or_else(|| Error::internal("a section without files"))?;
-        let length = runs.iter().flatten().map(|t| t.length).fold(0, i64::saturating_add);
-        Ok(ScanTask {
-            data_file: first.data_file.clone(),
-            start: 0,
-            length,
-            deletes: Vec::new(),
-            residual: place.group.residual.clone(),
-            change: None,
-            merge: Some(Arc::new(MergeSection { runs, before: None })),
-        })
+        let runs = runs.iter().map(|run| run.iter().map(one).collect::<Result<_>>()).collect::<Result<_>>()?;
+        joined(place, runs)
+    }
+
+    /// The task of a file.
+    ///
+    /// # Errors
+    /// As [`crate::paimon::manifest::entries::PaimonEntryColumns::data_file`] and [`Vector::reference`].
+    pub(crate) fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
+        let name = self.name(e)?;
+        self.task_with(place, e, place.vectors.get(name).copied())
+    }
+
+    fn name(&self, e: PlannedEntry) -> Result<&'p str> {
+        self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns.name(e.row)
     }
 
     /// The task of a file that is read alone. Its index file may still exclude it.
@@ -381,14 +385,10 @@ impl<'p> Splitter<'p> {
         Ok(())
     }
 
-    /// The task of a file.
-    ///
-    /// # Errors
-    /// As [`crate::paimon::manifest::entries::PaimonEntryColumns::data_file`] and [`Vector::reference`].
-    pub(crate) fn task(&self, place: &SplitBucket<'p>, e: PlannedEntry) -> Result<ScanTask> {
+    /// The task of a file whose rows a deletion vector may delete.
+    fn task_with(&self, place: &SplitBucket<'p>, e: PlannedEntry, vector: Option<Vector<'p>>) -> Result<ScanTask> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
         let data_file = columns.data_file(e.row, place.group.partition.clone(), &place.folder)?;
-        let vector = place.vectors.get(columns.name(e.row)?);
         let deletes = vector.map(|v| v.reference(&self.paths, &place.group.partition, &data_file.path)).transpose()?;
         Ok(ScanTask {
             start: 0,
@@ -409,27 +409,52 @@ impl<'p> Splitter<'p> {
         let mut kept = Vec::new();
         for group in groups {
             if files.keeps_group(&place.group.residual, &group)? {
-                kept.push(files.needed(&group)?);
+                kept.push((files.needed(&group)?, self.vector_of(place, &group)?));
             }
         }
-        let weight = |group: &Vec<PlannedEntry>| {
+        let weight = |(group, _): &AlignedGroup<'p>| {
             let bytes = group.iter().map(|e| self.number(*e, |c| &c.file_size)).fold(0, i64::saturating_add);
             bytes.max(self.rules.open_file_bytes)
         };
-        let split = |groups: Vec<Vec<PlannedEntry>>| {
-            let raw = groups.iter().all(|g| g.len() == 1);
-            let task = |group: &Vec<PlannedEntry>| match group[..] {
-                [only] => self.task(place, only),
+        let split = |groups: Vec<AlignedGroup<'p>>| {
+            let raw = groups.iter().all(|(g, _)| g.len() == 1);
+            let task = |(group, vector): &AlignedGroup<'p>| match group[..] {
+                [only] => self.task_with(place, only, *vector),
                 _ => {
-                    let mut runs: Vec<Vec<PlannedEntry>> = group.iter().map(|e| vec![*e]).collect();
-                    runs.sort_by_key(|run| run.first().map(|e| self.number(*e, |c| &c.max_sequence_number)));
-                    self.together(place, &runs, &nothing)
+                    let mut group = group.clone();
+                    group.sort_by_key(|e| self.number(*e, |c| &c.max_sequence_number));
+                    // Positions are the same in all files of the rows.
+                    let one = |e| Ok(ScanTask { residual: nothing.clone(), ..self.task_with(place, e, *vector)? });
+                    joined(place, group.into_iter().map(|e| Ok(vec![one(e)?])).collect::<Result<_>>()?)
                 }
             };
             let tasks = groups.iter().map(task).collect::<Result<_>>()?;
-            self.split(place, groups.first().and_then(|g| g.first()), raw, tasks)
+            self.split(place, groups.first().and_then(|(g, _)| g.first()), raw, tasks)
         };
         pack(kept, weight, self.rules.split_bytes).into_iter().map(split).collect()
+    }
+
+    /// The deletion vector of a group's rows: that of its oldest file.
+    ///
+    /// Source: Java's `DataEvolutionUtils.retrieveAnchorFile`.
+    fn vector_of(&self, place: &SplitBucket<'p>, group: &[PlannedEntry]) -> Result<Option<Vector<'p>>> {
+        if place.vectors.is_empty() {
+            return Ok(None);
+        }
+        let mut oldest: Option<(i64, &str)> = None;
+        let mut has_parts = false;
+        for e in group {
+            let age = (self.number(*e, |c| &c.max_sequence_number), self.name(*e)?);
+            has_parts |= is_part(age.1);
+            if !is_part(age.1) && oldest.is_none_or(|oldest| age < oldest) {
+                oldest = Some(age);
+            }
+        }
+        let vector = oldest.and_then(|(_, name)| place.vectors.get(name)).copied();
+        match has_parts && vector.is_some() {
+            true => Err(Error::unsupported("deleted rows of files with blobs or vectors can't be read yet")),
+            false => Ok(vector),
+        }
     }
 
     /// Groups of files with overlapping row ids.
@@ -445,4 +470,19 @@ impl<'p> Splitter<'p> {
         let at = |group: Vec<usize>| group.into_iter().filter_map(|i| entries.get(i).copied()).collect();
         Ok(overlapping(&ranges).into_iter().map(at).collect())
     }
+}
+
+/// A task of runs.
+fn joined(place: &SplitBucket<'_>, runs: Vec<Vec<ScanTask>>) -> Result<ScanTask> {
+    let first = runs.first().and_then(|run| run.first()).ok_or_else(|| Error::internal("a section without files"))?;
+    let length = runs.iter().flatten().map(|t| t.length).fold(0, i64::saturating_add);
+    Ok(ScanTask {
+        data_file: first.data_file.clone(),
+        start: 0,
+        length,
+        deletes: Vec::new(),
+        residual: place.group.residual.clone(),
+        change: None,
+        merge: Some(Arc::new(MergeSection { runs, before: None })),
+    })
 }

@@ -15,7 +15,7 @@ use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, hits};
 use super::keyed;
-use super::planned_commit::PlannedCommit;
+use super::planned_commit::{PlannedCommit, counted};
 use crate::error::{ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
@@ -45,11 +45,6 @@ pub(super) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &C
         options.snapshot_properties.extend(counted("inserted", row_count(added)));
     }
     options
-}
-
-/// The numbers of rows, as properties of the snapshot.
-fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
-    BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
 }
 
 impl PaimonTable {
@@ -130,6 +125,11 @@ impl PaimonTable {
         fate: Fate<'_>,
         added: Vec<NewBucketFile>,
     ) -> Result<Option<PlannedCommit>> {
+        let options = self.table_schema().options();
+        let aligned = options.data_evolution()? && options.deletion_vectors()?;
+        if aligned && added.is_empty() && matches!(fate, Fate::Gone) {
+            return self.delete_aligned(filter);
+        }
         let store = self.folder().store().as_ref();
         let inserted = (!added.is_empty()).then(|| row_count(&added));
         let new = Unpublished { store, data: added, index: Vec::new() };

@@ -57,7 +57,7 @@ impl PaimonTable {
             true => Err(PAIMON
                 .lacks("changes of rows of tables with 'data-evolution.enabled'")
                 .with("table", self.location())
-                .hint("Whole partitions can be deleted")),
+                .hint("Whole partitions can be deleted, and rows if 'deletion-vectors.enabled' is true")),
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`change_rows`] is the entry, [`by_filter`] and [`merge`] are the changes, [`planned_commit`] plans them again
 //! after conflicts.
 //!
+//! - `aligned`: deleting rows of tables whose columns are in several files
 //! - `change_files`: changing rows of tables without primary key, file by file
 //! - `fate`: the result for the rows that a change finds
 //! - `found`: finds the rows that a filter matches, file by file
@@ -12,6 +13,7 @@
 //! - `tracking`: columns of rewritten files that keep the ids of rows
 //! - `vectors`: index files of deletion vectors: those that a change writes, and those that it replaces
 
+mod aligned;
 pub(crate) mod by_filter;
 pub(crate) mod change_files;
 pub(crate) mod change_rows;

@@ -38,3 +38,8 @@ fn with_counts((commit, mut properties): PlannedCommit, options: &CommitOptions)
     properties.extend(options.snapshot_properties.clone());
     commit.with_properties(properties)
 }
+
+/// The numbers of rows, as properties of the snapshot.
+pub(super) fn counted(key: &str, rows: u64) -> BTreeMap<String, String> {
+    BTreeMap::from([(format!("frazil.rows-{key}"), rows.to_string())])
+}

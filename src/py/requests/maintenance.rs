@@ -77,6 +77,25 @@ pub(in crate::py) enum PyMaintenance {
     SetEarliestSnapshot { snapshot_id: i64 },
     /// Writes the indexes of existing data files again.
     RewriteFileIndexes { filter: Option<String>, branch: Option<String>, snapshot_properties: BTreeMap<String, String> },
+    /// Gives rows other ids.
+    ReassignRowIds { filter: Option<String>, branch: Option<String>, snapshot_properties: BTreeMap<String, String> },
+    /// Takes global indexes out of the table.
+    DropGlobalIndex {
+        columns: Vec<String>,
+        index_type: String,
+        filter: Option<String>,
+        dry_run: bool,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    },
+    /// Writes rows again without deleted ones.
+    MaterializeDeletionVectors {
+        filter: Option<String>,
+        options: BTreeMap<String, String>,
+        dry_run: bool,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    },
     /// Removes everything but the table itself.
     Purge {},
     /// Records that the rows of files of other formats were loaded.
@@ -242,11 +261,6 @@ impl PyMaintenance {
                 M::ComputeStatistics(format::StatisticsOptions { columns: columns.clone(), snapshot_id: *snapshot_id })
             }
             PyMaintenance::ComputePartitionStatistics { snapshot_id } => M::ComputePartitionStatistics(*snapshot_id),
-            PyMaintenance::ResetConsumer { consumer, next_snapshot } => {
-                M::ResetConsumer(format::ConsumerReset { consumer: consumer.clone(), next_snapshot: *next_snapshot })
-            }
-            PyMaintenance::MarkPartitionsDone { partitions } => M::MarkPartitionsDone(partitions.clone()),
-            PyMaintenance::SetEarliestSnapshot { snapshot_id } => M::SetEarliestSnapshot(*snapshot_id),
             PyMaintenance::CompactBuckets { filter: kept, minor, options, dry_run, branch, snapshot_properties } => {
                 M::CompactBuckets(format::BucketCompaction {
                     filter: filter(kept)?,
@@ -260,12 +274,12 @@ impl PyMaintenance {
             PyMaintenance::RewritePositionDeletes { .. } => M::RewritePositionDeletes(self.read_deletes()?),
             PyMaintenance::RemoveDanglingDeletes { .. } => M::RemoveDanglingDeletes(self.read_deletes()?),
             PyMaintenance::ConvertEqualityDeletes { .. } => M::ConvertEqualityDeletes(self.read_deletes()?),
-            other => other.read_of_folder()?,
+            other => other.read_more()?,
         })
     }
 
-    /// An action on what belongs to a table besides its rows.
-    fn read_of_folder(&self) -> Result<format::Maintenance> {
+    /// One of the actions that only some formats have.
+    fn read_more(&self) -> Result<format::Maintenance> {
         use format::Maintenance as M;
         Ok(match self {
             PyMaintenance::RewriteFileIndexes { filter: kept, branch, snapshot_properties } => {
@@ -279,6 +293,38 @@ impl PyMaintenance {
             }
             PyMaintenance::MarkPartitionsDone { partitions } => M::MarkPartitionsDone(partitions.clone()),
             PyMaintenance::SetEarliestSnapshot { snapshot_id } => M::SetEarliestSnapshot(*snapshot_id),
+            PyMaintenance::ReassignRowIds { filter: kept, branch, snapshot_properties } => {
+                M::ReassignRowIds(format::OfPartitions {
+                    filter: filter(kept)?,
+                    commit: commit(branch, snapshot_properties),
+                })
+            }
+            PyMaintenance::DropGlobalIndex {
+                columns,
+                index_type,
+                filter: kept,
+                dry_run,
+                branch,
+                snapshot_properties,
+            } => M::DropGlobalIndex(format::GlobalIndexDrop {
+                columns: columns.clone(),
+                index_type: index_type.clone(),
+                filter: filter(kept)?,
+                dry_run: *dry_run,
+                commit: commit(branch, snapshot_properties),
+            }),
+            PyMaintenance::MaterializeDeletionVectors {
+                filter: kept,
+                options,
+                dry_run,
+                branch,
+                snapshot_properties,
+            } => M::MaterializeDeletionVectors(format::Materialization {
+                filter: filter(kept)?,
+                options: options.clone(),
+                dry_run: *dry_run,
+                commit: commit(branch, snapshot_properties),
+            }),
             PyMaintenance::Purge {} => M::Purge,
             PyMaintenance::RecordLoads { loads } => M::RecordLoads(loads.iter().map(PyLoadedFile::read).collect()),
             _ => return Err(Error::internal("an action is not read")),

@@ -16,6 +16,8 @@ pub(in crate::py) enum PyMaintained {
     Deletes(PyRewrittenDeletes),
     Statistics(Option<PyComputedStatistics>),
     FileIndexes(PyRewrittenIndexes),
+    RowIds(PyReassignedRowIds),
+    DroppedFiles(usize),
     Done(Option<()>),
 }
 
@@ -89,6 +91,19 @@ pub(in crate::py) struct PyRewrittenIndexes {
     files: usize,
 }
 
+/// The rows that got other ids.
+#[pyclass(name = "ReassignedRowIds", frozen, get_all, module = "frazil._core")]
+pub(in crate::py) struct PyReassignedRowIds {
+    previous_snapshot_id: i64,
+    snapshot_id: i64,
+    files: usize,
+    rows: i64,
+    indexes: usize,
+    first_row_id: i64,
+    next_row_id: i64,
+    skipped: Option<String>,
+}
+
 impl From<format::Maintained> for PyMaintained {
     fn from(done: format::Maintained) -> Self {
         match done {
@@ -103,6 +118,8 @@ impl From<format::Maintained> for PyMaintained {
             format::Maintained::FileIndexes(done) => {
                 PyMaintained::FileIndexes(PyRewrittenIndexes { partitions: done.partitions, files: done.files })
             }
+            format::Maintained::RowIds(done) => PyMaintained::RowIds(done.into()),
+            format::Maintained::DroppedFiles(count) => PyMaintained::DroppedFiles(count),
             format::Maintained::Done => PyMaintained::Done(None),
         }
     }
@@ -144,6 +161,21 @@ impl From<format::Compacted> for PyCompacted {
             failed: done.failed,
             upgraded_files: done.upgraded_files,
             changelog_files: done.changelog_files,
+        }
+    }
+}
+
+impl From<format::ReassignedRowIds> for PyReassignedRowIds {
+    fn from(done: format::ReassignedRowIds) -> Self {
+        PyReassignedRowIds {
+            previous_snapshot_id: done.previous_snapshot_id,
+            snapshot_id: done.snapshot_id,
+            files: done.files,
+            rows: done.rows,
+            indexes: done.indexes,
+            first_row_id: done.first_row_id,
+            next_row_id: done.next_row_id,
+            skipped: done.skipped,
         }
     }
 }

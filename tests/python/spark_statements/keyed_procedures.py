@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_indexes import GlobalIndexes
 from spark_statements.case import OTHER, PROCEDURES, After, Case
-from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, SIMPLE, T
+from spark_statements.keyed_definitions import APPEND, KEYED, KEYED_ROWS, MANY, ROWS, SIMPLE, T
 
 PK = (KEYED, KEYED_ROWS, f"INSERT INTO {T} VALUES (3, 'x')")
+EVOLVING = f"{APPEND} TBLPROPERTIES ('row-tracking.enabled' = 'true', 'data-evolution.enabled' = 'true')"
 Y = "CALL lake.sys."
 
 
@@ -49,6 +51,17 @@ def _without_first_file(lake: Any) -> None:
     folder = Path(lake.load_table("db.t").location.removeprefix("file://"))
     for path in folder.glob("pt=p1/bucket-*/*.parquet"):
         path.unlink()
+
+
+def _with_global_indexes(lake: Any) -> None:
+    """Enters an index of the column `id` for each partition."""
+    indexes = GlobalIndexes(lake.load_table("db.t"))
+    for number in (0, 1):
+        indexes.add(f"of-p{number + 1}", (number, number), partition=f"p{number + 1}")
+
+
+def _row_ids(a: After) -> dict[int, int]:
+    return {row["id"]: row["_row_id"] for row in a.table.scan(select=["id", "_row_id"]).to_arrow().to_pylist()}
 
 
 def _with_watermarks(lake: Any) -> None:
@@ -259,10 +272,40 @@ SYS_CASES = [
         f"INSERT INTO {T} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'p1'), (100, 'p1'), (1, 'p2')",
         f"ALTER TABLE {T} SET TBLPROPERTIES ('file-index.bloom-filter.columns' = 'id')",
     ),
+    _sys(
+        f"{Y}materialize_deletion_vectors(table => 'db.t', partitions => 'pt=p1')",
+        lambda a: (
+            (a.rows[0][0], a.of("id"), _row_ids(a), _kinds(a)[-1]) == (True, [2, 4], {2: 4, 4: 3}, "COMPACT")
+            and sorted(a.table.inspect.files().column("record_count").to_pylist()) == [1, 2]
+        ),
+        EVOLVING.removesuffix(")") + ", 'deletion-vectors.enabled' = 'true')",
+        f"INSERT INTO {T} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'p1'), (2, 'p1')",
+        f"INSERT INTO {T} SELECT /*+ COALESCE(1) */ * FROM VALUES (3, 'p2'), (4, 'p2')",
+        f"DELETE FROM {T} WHERE id IN (1, 3)",
+    ),
+    Case(
+        OTHER,
+        PROCEDURES,
+        f"{Y}drop_global_index(table => 'db.t', index_column => 'id', index_type => 'btree', partitions => 'pt=p1')",
+        lambda a: tuple(a.rows[0]) == (True, 1) and list(GlobalIndexes(a.table).ranges()) == ["of-p2"],
+        (EVOLVING, ROWS),
+        "db.t",
+        prepare=_with_global_indexes,
+    ),
+    _sys(
+        f"{Y}reassign_row_id(table => 'db.t')",
+        lambda a: (
+            a.rows[0][0]
+            == "Success. Reassigned row IDs for table 'db.t': snapshot 3 -> 4, nextRowId 3 -> 5, "
+            "files=2, rows=2, indexFiles=0."
+            and _row_ids(a) == {1: 3, 2: 1, 3: 4}
+        ),
+        EVOLVING,
+        *[f"INSERT INTO {T} VALUES {row}" for row in ("(1, 'p1')", "(2, 'p2')", "(3, 'p1')")],
+    ),
     *[
         Case(OTHER, PROCEDURES, f"{Y}{name}(table => 'db.t')", None, (), "", "can't be done", remedy)
         for name, remedy in [
-            ("materialize_deletion_vectors", "the connector"),
             ("compact_chain_table", "the connector"),
             ("repair", "not needed"),
             ("alter_view_dialect", "the connector"),
@@ -270,8 +313,6 @@ SYS_CASES = [
             ("alter_function", "the connector"),
             ("drop_function", "the connector"),
             ("create_global_index", "the connector"),
-            ("drop_global_index", "the connector"),
-            ("reassign_row_id", "the connector"),
         ]
     ],
 ]

@@ -5,18 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Predicate
-from frazil.spark.sql.predicates import equal_to
 from frazil.spark.sql.procedures.keyed_expiry import expire_partitions, expire_tags, rollback_to_watermark
 from frazil.spark.sql.procedures.keyed_maintenance import PROCEDURES as OF_MAINTENANCE
 from frazil.spark.sql.procedures.keyed_migration import PROCEDURES as OF_MIGRATION
 from frazil.spark.sql.procedures.maintenance import executors_for, sort_arguments
-from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
+from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure
 from frazil.spark.sql.tags import retention_of
 from frazil.spark.sql.values import value_of
 from frazil.table import Table
@@ -29,25 +26,6 @@ _RESULT = "result boolean"
 _EPOCH = dt.datetime.fromtimestamp(0, dt.timezone.utc)
 
 Rows = Sequence[Sequence[Any]]
-
-
-def _partitions(given: Given, table: Table) -> Predicate | None:
-    """`a=1,b=2;a=3`: partitions with semicolons between them."""
-    text = given["partitions"]
-    if not text:
-        return given.where(table)
-    if given["where"]:
-        raise InvalidInputError("partitions can't be combined with where")
-    found = []
-    for part in str(text).split(";"):
-        values = {key: "'" + value.strip("'\"") + "'" for key, value in pairs_of(part).items()}
-        found.append(equal_to(given.session, table.schema, values))
-    return reduce(lambda a, b: a | b, found)
-
-
-def _options(given: Given) -> dict[str, str]:
-    found = given["options"]
-    return dict(found) if isinstance(found, dict) else pairs_of(found)
 
 
 def _compact(given: Given) -> Rows:
@@ -64,8 +42,8 @@ def _compact(given: Given) -> Rows:
     if given["compact_strategy"] is not None:
         arguments["strategy"] = str(given["compact_strategy"]).lower()
     if not supports(table._core, "compaction_by_arguments"):
-        arguments["options"] = _options(given) or None
-    table.maintain.compact(where=_partitions(given, table), spark=executors_for(given, table), **arguments)
+        arguments["options"] = given.options() or None
+    table.maintain.compact(where=given.partitions(table), spark=executors_for(given, table), **arguments)
     return [(True,)]
 
 
@@ -73,7 +51,7 @@ def _expire_snapshots(given: Given) -> Rows:
     table = given.table
     before = {snapshot.id for snapshot in table.snapshots}
     most, fewest, older = given["retain_max"], given["retain_min"], given["older_than"]
-    options = _options(given)
+    options = given.options()
     most = most or options.get("snapshot.num-retained.max")
     now = dt.datetime.now(dt.timezone.utc)
     if most is not None:
@@ -345,9 +323,6 @@ PROCEDURES = {
             "create_function",
             "create_global_index",
             "drop_function",
-            "drop_global_index",
-            "materialize_deletion_vectors",
-            "reassign_row_id",
         )
     },
 }

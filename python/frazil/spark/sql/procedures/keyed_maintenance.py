@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
+from frazil.spark.sql.grammar.tokens import shown
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
 
 __all__ = ["PROCEDURES"]
@@ -64,6 +65,41 @@ def _rewrite_file_index(given: Given) -> Rows:
     return [(done.partitions, done.files)]
 
 
+def _materialize_deletion_vectors(given: Given) -> Rows:
+    table = given.table
+    table.maintain.materialize_deletion_vectors(given.partitions(table), given.options())
+    return [(True,)]
+
+
+def _drop_global_index(given: Given) -> Rows:
+    table = given.table
+    columns = [name.strip() for name in str(given["index_column"]).split(",") if name.strip()]
+    count = table.maintain.drop_global_index(
+        columns, str(given["index_type"]), given.partitions(table), dry_run=bool(given["dry_run"])
+    )
+    return [(True, count)]
+
+
+def _reassign_row_id(given: Given) -> Rows:
+    table, name = given.table, shown(given.name()[-2:])
+    done = table.maintain.reassign_row_ids(given.partitions(table))
+    if done.skipped is not None:
+        return [
+            (
+                f"Skipped. Row IDs for table '{name}' were not reassigned because {done.skipped}: "
+                f"snapshot {done.snapshot_id} unchanged, nextRowId={done.next_row_id}.",
+            )
+        ]
+    return [
+        (
+            f"Success. Reassigned row IDs for table '{name}': "
+            f"snapshot {done.previous_snapshot_id} -> {done.snapshot_id}, "
+            f"nextRowId {done.first_row_id} -> {done.next_row_id}, "
+            f"files={done.files}, rows={done.rows}, indexFiles={done.indexes}.",
+        )
+    ]
+
+
 def _compact_manifest(given: Given) -> Rows:
     for name in ("manifest_sort_enabled", "manifest_sort_partition_field", "manifest_sort_max_rewrite_size", "options"):
         if given[name] is not None:
@@ -117,6 +153,23 @@ PROCEDURES = {
         _RESULT,
         _compact_manifest,
     ),
+    "materialize_deletion_vectors": Procedure(
+        (_TABLE, Parameter("partitions"), Parameter("options", ""), Parameter("where")),
+        _RESULT,
+        _materialize_deletion_vectors,
+    ),
+    "drop_global_index": Procedure(
+        (
+            _TABLE,
+            Parameter("index_column", required=True),
+            Parameter("index_type", required=True),
+            Parameter("partitions"),
+            Parameter("dry_run", "boolean"),
+        ),
+        "result boolean, dropped_file_count bigint",
+        _drop_global_index,
+    ),
+    "reassign_row_id": Procedure((_TABLE, Parameter("partitions")), "result string", _reassign_row_id),
     "merge_branch": Procedure(
         (_TABLE, Parameter("source_branch", required=True), Parameter("target_branch")), _RESULT, _merge_branch
     ),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.spark.sql.grammar.tokens import Cursor, Name, shown
-from frazil.spark.sql.predicates import predicate_of
+from frazil.spark.sql.predicates import equal_to, predicate_of
 from frazil.spark.sql.session import Place, Session, Target
 from frazil.table import Table
 
@@ -96,6 +97,28 @@ class Given:
                 hint="Compare columns with constants",
             )
         return found
+
+    def partitions(self, table: Table) -> Predicate | None:
+        """The filter of the arguments `partitions` and `where`. `a=1,b=2;a=3` has semicolons between partitions.
+
+        Raises:
+            InvalidInputError: Both are given, or a column does not exist.
+        """
+        text = self["partitions"]
+        if not text or not str(text).strip():
+            return self.where(table)
+        if self["where"]:
+            raise InvalidInputError("partitions can't be combined with where")
+        found = []
+        for part in filter(str.strip, str(text).split(";")):
+            values = {key: "'" + value.strip("'\"") + "'" for key, value in pairs_of(part).items()}
+            found.append(equal_to(self.session, table.schema, values))
+        return reduce(lambda a, b: a | b, found)
+
+    def options(self) -> dict[str, str]:
+        """The argument `options`: a map, or a text such as `k1=v1,k2=v2`."""
+        found = self["options"]
+        return dict(found) if isinstance(found, dict) else pairs_of(found)
 
 
 Run = Callable[[Given], Sequence[Sequence[Any]]]
