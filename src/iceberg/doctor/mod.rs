@@ -7,7 +7,6 @@
 //! - `document`: the metadata file as JSON: schemas, specs, sort orders, the name mapping
 //! - `history`: the metadata file as JSON: snapshots, references, logs
 //! - `mend`: a metadata document without references and log entries that lead nowhere
-//! - `older`: an older metadata file that takes in the snapshots that were made after it
 //! - `course`: the course of an examination below the metadata file
 //! - `seen`: the facts of entries that are compared with each other
 //! - `examination`: the state of an examination
@@ -35,7 +34,6 @@ mod history;
 mod lists;
 mod manifests;
 mod mend;
-mod older;
 mod outside;
 mod relations;
 mod repair;

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::mend;
-use super::restore::{Documents, FoundList, next_row_id, of_list, step, unless_lost};
+use super::lists::{FoundList, next_row_id, of_list, step, unless_lost};
 use crate::error::Result;
 use crate::format::diagnosis::repair::RepairStep;
 use crate::format::evolution::RefKind;
 use crate::iceberg::catalog::metadata_files::numbered_files;
+use crate::iceberg::doctor::mend;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_json::{metadata_from_json, read_json};
 use crate::parallel::check_cancelled;
@@ -42,7 +42,7 @@ pub(super) fn older_version(store: &dyn Store, root: &str, lists: &[FoundList]) 
 pub(super) fn with_newer(
     (path, mut json): (String, Json),
     lists: &[FoundList],
-    (schemas, specs): (&Documents, &Documents),
+    (schemas, specs): (&BTreeMap<i64, Json>, &BTreeMap<i64, Json>),
 ) -> Result<(TableMetadata, Vec<RepairStep>)> {
     let base = metadata_from_json(json.clone())?;
     let is_newer = |list: &&FoundList| match list.sequence {
@@ -108,7 +108,11 @@ fn moved_heads(base: &TableMetadata, newer: &[&FoundList]) -> BTreeMap<String, i
 }
 
 /// Adds the documents that a list lacks. Returns the id of the current one: the highest, if some were added.
-fn add_documents(members: &mut Map<String, Json>, (key, id_key, current): (&str, &str, &str), more: &Documents) -> i64 {
+fn add_documents(
+    members: &mut Map<String, Json>,
+    (key, id_key, current): (&str, &str, &str),
+    more: &BTreeMap<i64, Json>,
+) -> i64 {
     let mut documents = take(members, key);
     let id = |json: &Json| json.get(id_key).and_then(Json::as_i64).unwrap_or(0);
     let known: HashSet<i64> = documents.iter().map(id).collect();
@@ -122,7 +126,7 @@ fn add_documents(members: &mut Map<String, Json>, (key, id_key, current): (&str,
     members.get(current).and_then(Json::as_i64).unwrap_or(highest)
 }
 
-/// Takes a list out of a document; empty if there is none.
+/// Takes a list out of a document; empty if it has no such list.
 fn take(members: &mut Map<String, Json>, key: &str) -> Vec<Json> {
     match members.remove(key) {
         Some(Json::Array(items)) => items,
