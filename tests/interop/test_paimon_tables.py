@@ -204,7 +204,7 @@ def test_casts(paimon: Paimon, source: str) -> None:
             table.read(select=[f"c{i}"])
         except Py4JJavaError:
             continue  # neither does the reference cast these
-        table.check(select=["id", f"c{i}"])
+        table.check(select=["id", f"c{i}"], whole=False)  # other columns may have values that can't be cast
         compared += 1
     assert compared >= 2
 

@@ -205,7 +205,7 @@ def test_a_damaged_version_goes_on_from_the_one_before(catalog: fz.Catalog) -> N
     for path in Path(table.location, "metadata").glob("*.metadata.json"):
         if path.name > Path(older).name:
             path.write_text("{", "utf-8")
-    assert [step.object for step in doctor.restore(table.location).steps][0].endswith(older)
+    assert doctor.restore(table.location).steps[0].object.endswith(older)
     doctor.restore(table.location, dry_run=False)
     restored = fz.open_table(table.location)
     assert ids(restored) == [0, 2, 4]
@@ -225,7 +225,7 @@ def test_all_repairs_at_once_plan_as_one_alone(events: fz.Table) -> None:
         events.repair("summaries")
     alone = events.repair("manifests")
     plan = events.repair()
-    assert [step for step in plan.steps if step.kind == "manifests"] == alone.steps != []
+    assert [step for step in plan.steps if step.repair == "manifests"] == alone.steps != []
     done = events.repair(dry_run=False)
     assert done.rows_lost == alone.rows_lost > 0
     assert not events.refresh().repair().steps

@@ -12,8 +12,8 @@ codes! {
     SNAPSHOT_DAMAGED Error "snapshot-damaged":
         "A snapshot file is damaged, or has another number than its name.";
         "Restore the file, or go back to another snapshot.";
-    SNAPSHOT_GAP Error "snapshot-gap":
-        "The numbers of snapshots have a gap, where readers and expiry stop.";
+    SNAPSHOT_GAP Warning "snapshot-gap":
+        "The numbers of snapshots have a gap, where streams and expiry stop.";
         "Restore the missing snapshot, or go back to the one before the gap.";
     SNAPSHOT_TIME Warning "snapshot-time":
         "A snapshot is older than the one before it.";

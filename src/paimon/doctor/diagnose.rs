@@ -126,7 +126,9 @@ impl Run<'_> {
             count_done(Unit::Snapshots, 1);
         }
         for (name, snapshot) in &facts.tagged {
-            let of = manifests.of(snapshot, false)?;
+            // The change log goes with the snapshot's own file; the tag keeps the rest.
+            let kept = PaimonSnapshot { changelog_manifest_list: None, ..snapshot.clone() };
+            let of = manifests.of(&kept, false)?;
             if let Some(list) = &of.data {
                 self.whole(snapshot, list, &format!("tag {name}"), false, facts)?;
             }
