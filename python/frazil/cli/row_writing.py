@@ -74,6 +74,8 @@ def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
         form: One of `FORMATS`; None decides by the stream: a table for a terminal, CSV for pipes and files.
         as_json: Whether JSON lines are wanted if `form` is None.
     """
+    if as_json and form not in (None, "jsonl"):
+        raise click.UsageError(f"--json prints JSON lines: leave it out, or leave out --format {form}")
     is_terminal = sys.stdout.isatty()
     if form is None:
         form = "jsonl" if as_json else "table" if is_terminal else "csv"
