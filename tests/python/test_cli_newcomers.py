@@ -18,6 +18,7 @@ import pytest
 
 import frazil as fz
 from frazil.cli import main
+from frazil.cli.places import with_db_suffix
 
 FRAZIL = [sys.executable, "-m", "frazil"]
 
@@ -151,6 +152,19 @@ def test_no_signature_is_printed(folder: Path, shell: Shell) -> None:
     assert shell.json(*arguments, "--dry-run")["plan"]["table"] == "db.t?X-Amz-Signature=***"
     printed = shell(*arguments, "--dry-run") + shell(*arguments, "--dry-run", "--json") + shell(*arguments, code=2)
     assert "HUSH" not in printed + shell.err
+
+
+def test_only_namespaces_become_folders_of_paimon() -> None:
+    places = {
+        "pw/db/t": "pw/db.db/t",
+        "s3://bucket/db/t/": "s3://bucket/db.db/t",
+        "s3://bucket/t": None,
+        "/t": None,
+        "./t": None,
+        "pw/db.db/t": None,
+        "t/metadata/v1.metadata.json": None,
+    }
+    assert {place: with_db_suffix(place) for place in places} == places
 
 
 @pytest.mark.parametrize("arguments", [["count"], ["append", "two.csv", "--yes"], ["show"]])

@@ -73,8 +73,8 @@ def document(value: Any) -> None:
 
 
 def lines(text: str) -> None:
-    """Prints text, as it is."""
-    click.echo(text)
+    """Prints text, with its lines."""
+    click.echo(masked(text))
 
 
 def heading(text: str) -> None:

@@ -11,7 +11,7 @@ from frazil.capabilities import supports
 from frazil.cli.values import moment_of
 from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
 
-__all__ = ["Places", "at_of", "has_lost_metadata", "is_place"]
+__all__ = ["Places", "at_of", "has_lost_metadata", "is_place", "with_db_suffix"]
 
 
 def is_place(text: str) -> bool:
@@ -69,7 +69,7 @@ class Places:
         try:
             return fz.open_table(text, storage_options=self.storage), text
         except NotFoundError as error:
-            other = _with_db_suffix(text)
+            other = with_db_suffix(text)
             if other is None or has_lost_metadata(error):
                 raise
             try:
@@ -122,10 +122,13 @@ def has_lost_metadata(error: NotFoundError) -> bool:
     return (error.hint or "").startswith("Its metadata folder")
 
 
-def _with_db_suffix(text: str) -> str | None:
+def with_db_suffix(text: str) -> str | None:
     """The place of a table of Paimon whose namespace is written without `.db`. None if it is written with it."""
     above, slash, name = text.replace(os.sep, "/").rstrip("/").rpartition("/")
     namespace = above.rpartition("/")[2]
+    if "://" in above and "/" not in above.partition("://")[2]:
+        # `s3://bucket/table`: the part before the table is a bucket.
+        return None
     if not slash or namespace in ("", ".", "..", "~") or namespace.endswith((".db", ":")) or name.endswith(".json"):
         return None
     return f"{above}.db/{name}"

@@ -97,14 +97,14 @@ class Session:
         if self.as_json:
             output.document({"done": False, "plan": output.masked_all(plan), "result": None})
         else:
-            output.lines(output.masked(sentence))
+            output.lines(sentence)
 
     def done(self, plan: dict[str, Any], result: dict[str, Any], sentence: str) -> None:
         """Prints what a change did."""
         if self.as_json:
             output.document({"done": True, "plan": output.masked_all(plan), "result": output.masked_all(result)})
         else:
-            output.lines(output.masked(sentence))
+            output.lines(sentence)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
