@@ -14,6 +14,7 @@ _COMMANDS = (
     (r"Open the table and use repair\(\)", "Use frazil repair without --restore"),
     (r"\bdoctor\(\)", "frazil doctor"),
     (r"Give if_not_exists=True to get it as it is", "Choose another name, or drop it first: frazil drop"),
+    (r"Open a folder with frazil\.open_table", "For a folder in the working directory, write ./NAME"),
     (r"Create it with create_namespace\(\)", "frazil create makes it with its first table"),
     (r"\bSee table\.snapshots", "See frazil snapshots"),
     (r"\btable\.snapshots\b", "frazil snapshots"),

@@ -292,6 +292,7 @@ def test_hints_name_commands(table: str, keyed: str, shell: Shell) -> None:
         (1, ("create", table, "-c", "id int", "--yes"), "drop it first: frazil drop"),
         (2, ("scan", table, "--at", "5"), "See frazil snapshots"),
         (2, ("drop", "lake/none/t", "--yes"), "there is no table"),
+        (2, ("show", "none.db.t"), "For a folder in the working directory, write ./NAME"),
         (1, ("rewrite-deletes", keyed, "--yes"), "frazil rewrite-deletes: not with"),
         (1, ("rollback", keyed, "1", "--any", "--yes"), "frazil rollback without --any goes back"),
         (1, ("branch", keyed, "dev", "--yes"), "frazil tag TABLE t --at VERSION"),
