@@ -85,7 +85,7 @@ def test_tables_are_found_by_place_file_and_name(lake: Path, table: str, shell: 
     assert shell.json("catalogs") == [
         {"name": "prod", "type": "filesystem", "properties": {"warehouse": str(lake)}},
     ]
-    shell("count", "db.nothing", "--catalog", "prod", code=1)
+    shell("count", "db.nothing", "--catalog", "prod", code=2)
     shell("count", "nothing", code=2)
     assert "catalog.namespace.table" in shell.err
 

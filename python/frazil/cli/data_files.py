@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from frazil.exceptions import FrazilError, InvalidInputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "DataSource", "batches_of", "described", "schema_of_file"]
+__all__ = ["FORMATS", "DataSource", "batches_of", "described", "schema_of_file", "with_rows"]
 
 FORMATS = ("parquet", "csv", "json", "arrow")
 _SUFFIXES = {
@@ -54,8 +55,14 @@ def described(path: str, form: str | None) -> DataSource:
         if form is None:
             raise click.UsageError("for standard input, give --format")
         return DataSource(path, form, None, None)
-    if not Path(path).is_file():
+    if Path(path).is_dir():
+        raise click.UsageError(f"'{path}' is a folder: give the files in it")
+    if not Path(path).exists():
         raise click.UsageError(f"there is no file '{path}'")
+    if not Path(path).is_file():
+        raise click.UsageError(
+            f"'{path}' is a pipe or a device: give - and --format, and send the rows to standard input"
+        )
     found = form or _SUFFIXES.get(Path(path).suffix.lower())
     if found is None:
         raise click.UsageError(f"the suffix of '{path}' does not say its format: give --format")
@@ -86,6 +93,18 @@ def batches_of(files: Iterable[DataSource], schema: pa.Schema) -> Iterator[pa.Re
     for file in files:
         with _readable(file.path):
             yield from _opened(file, schema)[1]
+
+
+def with_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, from the first one that has rows.
+
+    Raises:
+        click.UsageError: None has rows.
+    """
+    first = next((batch for batch in batches if batch.num_rows), None)
+    if first is None:
+        raise click.UsageError("there is nothing to add: the files have no rows")
+    return chain((first,), batches)
 
 
 def _opened(file: DataSource, schema: pa.Schema | None) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:

@@ -15,10 +15,23 @@ import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
+from frazil import _core
 from frazil.cli import json_text
 from frazil.display.tables import public, public_options
 
-__all__ = ["document", "facts", "grid", "heading", "lines", "public", "public_options", "say", "width_of_terminal"]
+__all__ = [
+    "document",
+    "facts",
+    "grid",
+    "heading",
+    "lines",
+    "masked",
+    "masked_all",
+    "public",
+    "public_options",
+    "say",
+    "width_of_terminal",
+]
 
 _MEASURED = 200
 """The rows that decide how wide the columns of a table are. A table of more rows is not held."""
@@ -35,6 +48,20 @@ def _styled(text: str, **style: Any) -> str:
     return text if is_plain else click.style(text, **style)
 
 
+def masked(text: str) -> str:
+    """A text without secrets, with its lines."""
+    return _core.public_text(text, max(1 << 20, 4 * len(text)))
+
+
+def masked_all(found: Any) -> Any:
+    """Nested values without secrets in their texts."""
+    if isinstance(found, str):
+        return masked(found)
+    if isinstance(found, Mapping):
+        return {key: masked_all(member) for key, member in found.items()}
+    return [masked_all(member) for member in found] if isinstance(found, (list, tuple)) else found
+
+
 def say(text: str) -> None:
     """Prints a message for people."""
     click.echo(text, err=True)
@@ -46,8 +73,8 @@ def document(value: Any) -> None:
 
 
 def lines(text: str) -> None:
-    """Prints text, as it is."""
-    click.echo(text)
+    """Prints text, with its lines."""
+    click.echo(masked(text))
 
 
 def heading(text: str) -> None:

@@ -9,9 +9,9 @@ import frazil as fz
 from frazil.arguments import At, configuration
 from frazil.capabilities import supports
 from frazil.cli.values import moment_of
-from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
 
-__all__ = ["Places", "at_of", "is_place"]
+__all__ = ["Places", "at_of", "has_lost_metadata", "is_place", "with_db_suffix"]
 
 
 def is_place(text: str) -> bool:
@@ -39,17 +39,50 @@ class Places:
 
     def table(self, text: str) -> fz.Table:
         """The table that an argument means."""
-        if self.named is None and is_place(text):
-            return fz.open_table(text, storage_options=self.storage)
+        if self.is_place(text):
+            return self._opened(text)[0]
         catalog, identifier = self.of_name(text)
         return catalog.load_table(identifier)
+
+    def is_place(self, text: str) -> bool:
+        """Whether an argument is the place of a table, and not its name in a catalog."""
+        return self.named is None and is_place(text)
+
+    def found_place(self, text: str) -> str:
+        """The place where a table is, though it may be damaged: `NAMESPACE.db/TABLE` for `NAMESPACE/TABLE` of Paimon.
+
+        Raises:
+            NotFoundError: There is no folder of a table.
+        """
+        try:
+            return self._opened(text)[1]
+        except NotFoundError as error:
+            if not has_lost_metadata(error):
+                raise
+        except FrazilError:
+            # The table is there, and what is wrong with it is for the doctor.
+            pass
+        return text
+
+    def _opened(self, text: str) -> tuple[fz.Table, str]:
+        """The table at a place, and its place."""
+        try:
+            return fz.open_table(text, storage_options=self.storage), text
+        except NotFoundError as error:
+            other = with_db_suffix(text)
+            if other is None or has_lost_metadata(error):
+                raise
+            try:
+                return fz.open_table(other, storage_options=self.storage), other
+            except NotFoundError:
+                raise error from None
 
     def place_or_name(self, text: str) -> tuple[fz.Catalog, str]:
         """The catalog and the identifier of a table that may not exist yet.
 
         A place is `WAREHOUSE/NAMESPACE/TABLE`: the warehouse is a catalog of folders.
         """
-        if self.named is not None or not is_place(text):
+        if not self.is_place(text):
             return self.of_name(text)
         warehouse, _, name = text.replace(os.sep, "/").rstrip("/").rpartition("/")
         warehouse, _, namespace = warehouse.rpartition("/")
@@ -82,6 +115,23 @@ class Places:
 
     def _properties(self) -> dict[str, str]:
         return dict(self.storage)
+
+
+def has_lost_metadata(error: NotFoundError) -> bool:
+    """Whether there was a table, as its folder of metadata is still there."""
+    return (error.hint or "").startswith("Its metadata folder")
+
+
+def with_db_suffix(text: str) -> str | None:
+    """The place of a table of Paimon whose namespace is written without `.db`. None if it is written with it."""
+    above, slash, name = text.replace(os.sep, "/").rstrip("/").rpartition("/")
+    namespace = above.rpartition("/")[2]
+    if "://" in above and "/" not in above.partition("://")[2]:
+        # `s3://bucket/table`: the part before the table is a bucket.
+        return None
+    if not slash or namespace in ("", ".", "..", "~") or namespace.endswith((".db", ":")) or name.endswith(".json"):
+        return None
+    return f"{above}.db/{name}"
 
 
 def at_of(table: fz.Table, text: str | None) -> At | None:

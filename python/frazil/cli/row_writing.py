@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import click
 
@@ -25,6 +26,45 @@ _BINARY = ("parquet", "arrow")
 _FIRST_ROWS = 50
 """The rows that are written before a batch is written as a whole, so that the first ones come soon."""
 
+_TORN = b"\xff\xff\xff\xff\x10\0\0\0"
+"""The head of an Arrow message of 16 bytes that do not follow. Readers take a stream without an end as a whole one."""
+
+
+class _Sink(Protocol):
+    """Where encoded rows go."""
+
+    def write(self, data: Any) -> int: ...
+
+    def flush(self) -> None: ...
+
+
+class _Ending:
+    """A stream that drops what is written after `end`.
+
+    Writers of Parquet and Arrow write a footer or an end of the stream as soon as they are closed or freed. After an
+    error these bytes would make a whole file of a part of the rows.
+    """
+
+    closed = False
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        self._ended = False
+
+    def write(self, data: Any) -> int:
+        return len(data) if self._ended else self._sink.write(data)
+
+    def flush(self) -> None:
+        if not self._ended:
+            self._sink.flush()
+
+    def end(self, last: bytes) -> None:
+        """Lets no more bytes through than the last ones."""
+        self._ended = True
+        with suppress(OSError):
+            self._sink.write(last)
+            self._sink.flush()
+
 
 def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
     """Writes the rows of a scan.
@@ -34,6 +74,8 @@ def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
         form: One of `FORMATS`; None decides by the stream: a table for a terminal, CSV for pipes and files.
         as_json: Whether JSON lines are wanted if `form` is None.
     """
+    if as_json and form not in (None, "jsonl"):
+        raise click.UsageError(f"--json prints JSON lines: leave it out, or leave out --format {form}")
     is_terminal = sys.stdout.isatty()
     if form is None:
         form = "jsonl" if as_json else "table" if is_terminal else "csv"
@@ -43,8 +85,12 @@ def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
     if form == "table":
         output.grid(reader.schema.names, _tuples(reader))
         return
-    sink = sys.stdout.buffer
-    _WRITERS[form](reader, sink)
+    sink = _Ending(sys.stdout.buffer)
+    try:
+        _WRITERS[form](reader, sink)
+    except BaseException:
+        sink.end(_TORN if form == "arrow" else b"")
+        raise
     sink.flush()
 
 
@@ -65,14 +111,14 @@ def _small(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             start, rows = start + rows, 2000
 
 
-def _jsonl(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _jsonl(reader: pa.RecordBatchReader, sink: _Sink) -> None:
     for batch in _small(reader):
         text = "".join(json_text.line(row) + "\n" for row in json_text.objects(batch))
         sink.write(text.encode("utf-8"))
         sink.flush()
 
 
-def _csv(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _csv(reader: pa.RecordBatchReader, sink: _Sink) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
@@ -116,24 +162,28 @@ def _csv_text(value: Any) -> str | None:
     return None if value is None else value if isinstance(value, str) else json_text.plain_text(value)
 
 
-def _parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _parquet(reader: pa.RecordBatchReader, sink: _Sink) -> None:
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(sink, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
+    # Without `with`, which would write the footer after an error too.
+    writer = parquet.ParquetWriter(sink, reader.schema)
+    for batch in reader:
+        writer.write_batch(batch)
+    writer.close()
 
 
-def _arrow(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _arrow(reader: pa.RecordBatchReader, sink: _Sink) -> None:
     import pyarrow as pa
 
-    with pa.ipc.new_stream(sink, reader.schema) as writer:
-        for batch in _cut(reader):
-            writer.write_batch(batch)
-            sink.flush()
+    # Without `with`, which would write the end of the stream after an error too.
+    writer = pa.ipc.new_stream(sink, reader.schema)
+    for batch in _cut(reader):
+        writer.write_batch(batch)
+        sink.flush()
+    writer.close()
 
 
-_WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
+_WRITERS: dict[str, Callable[[Any, _Sink], None]] = {
     "csv": _csv,
     "jsonl": _jsonl,
     "parquet": _parquet,

@@ -13,6 +13,7 @@ Ctrl-C and a closed pipe end the process by their signals, so shells see 130 and
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -25,20 +26,28 @@ from click.shell_completion import shell_complete
 from frazil.cli import output
 from frazil.cli.completing import COMPLETE
 from frazil.cli.json_text import error_json
+from frazil.cli.places import has_lost_metadata
+from frazil.cli.wording import error_text, in_commands
 from frazil.exceptions import (
     CommitConflictError,
     CommitStateUnknownError,
+    CorruptTableError,
     FrazilError,
     InvalidInputError,
+    NotFoundError,
 )
 
 __all__ = ["CONFLICT", "FAULT", "UNKNOWN", "USAGE", "run"]
 
+_DOCTOR = "frazil doctor says what is wrong with the table"
 FAULT, USAGE, CONFLICT, UNKNOWN = 1, 2, 3, 4
 
 
 def run(arguments: list[str]) -> int:
     """Runs the program with arguments. Returns its exit code."""
+    if sys.stdout is None:
+        # It was closed. The next file that is opened would get its number, and what is printed.
+        _end_by(getattr(signal, "SIGPIPE", None))
     with warnings.catch_warnings():
         warnings.showwarning = _warned
         return _ended(arguments)
@@ -65,7 +74,9 @@ def _ended(arguments: list[str]) -> int:
     except FrazilError as error:
         return _failed(error, "--json" in arguments)
     except OSError as error:
-        output.say(f"frazil: {error}")
+        output.say(error_json("error", str(error)) if "--json" in arguments else f"frazil: {error}")
+        if error.errno in (errno.ENOSPC, errno.EIO):
+            _forget_output()
         return FAULT
 
 
@@ -78,27 +89,46 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
 
 def _failed(error: FrazilError, as_json: bool) -> int:
+    hint = None if error.hint is None else in_commands(error.hint)
+    message = in_commands(str(error))
+    if _is_damage(error) and "frazil doctor" not in message:
+        hint = f"{hint}. {_DOCTOR}" if hint else _DOCTOR
+        message = f"{message}. {_DOCTOR}"
     if as_json:
-        output.say(error_json(error.kind, str(error), error.context, error.hint))
+        output.say(error_json(error.kind, message, error.context, hint))
     else:
-        output.say(f"frazil: {output.public(str(error), 8000)}")
+        output.say(f"frazil: {error_text(message)}")
     if isinstance(error, CommitConflictError):
         return CONFLICT
     if isinstance(error, CommitStateUnknownError):
         return UNKNOWN
+    if isinstance(error, NotFoundError):
+        return FAULT if _is_damage(error) else USAGE
     return USAGE if isinstance(error, InvalidInputError) else FAULT
+
+
+def _is_damage(error: FrazilError) -> bool:
+    """Whether a table is damaged. A table or a version that does not exist is a wrong name."""
+    if isinstance(error, NotFoundError):
+        return has_lost_metadata(error) or str(error).startswith(("cannot ", "no manifest list remains"))
+    return isinstance(error, CorruptTableError)
 
 
 def _end_by(number: int | None) -> NoReturn:
     """Ends the process by a signal, as shells expect it: a script that runs the command stops too."""
-    # What is still buffered has no reader, or belongs to work that was given up.
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, 1)
+    _forget_output()
     if number is not None and os.name == "posix":
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     os._exit(130 if number == signal.SIGINT else FAULT)
+
+
+def _forget_output() -> None:
+    """Drops what is still buffered: it has no reader, or belongs to work that was given up."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
 
 
 def _warned(message: Warning | str, *_: object, **__: object) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TextIO, TypeAlias, TypeVar
 
 import click
 
@@ -82,8 +82,11 @@ class Session:
             return False
         if self.yes:
             return True
-        output.say(sentence)
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        is_asked = _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+        if is_asked or not self.as_json:
+            # Without a terminal, JSON has one line on standard error: the error.
+            output.say(output.masked(sentence))
+        if not is_asked:
             raise click.UsageError("there is no terminal to ask: give --yes to do it, or --dry-run to only look")
         if not click.confirm("Do it?", err=True):
             output.say("Nothing was changed.")
@@ -92,16 +95,21 @@ class Session:
 
     def _shown(self, plan: dict[str, Any], sentence: str) -> None:
         if self.as_json:
-            output.document({"done": False, "plan": plan, "result": None})
+            output.document({"done": False, "plan": output.masked_all(plan), "result": None})
         else:
             output.lines(sentence)
 
     def done(self, plan: dict[str, Any], result: dict[str, Any], sentence: str) -> None:
         """Prints what a change did."""
         if self.as_json:
-            output.document({"done": True, "plan": plan, "result": result})
+            output.document({"done": True, "plan": output.masked_all(plan), "result": output.masked_all(result)})
         else:
             output.lines(sentence)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal. A closed one is None."""
+    return stream is not None and stream.isatty()
 
 
 def looking(name: str, *, table: bool = True) -> Callable[[Function], click.Command]:

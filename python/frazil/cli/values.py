@@ -52,7 +52,10 @@ class _Size(click.ParamType[int]):
         found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", value.strip().lower())
         if found is None:
             self.fail(f"'{value}' is not a size such as 128MiB or 1g", param, ctx)
-        return int(found[1]) * _SIZES[found[2]]
+        size = int(found[1]) * _SIZES[found[2]]
+        if not size:
+            self.fail("a size must be greater than 0", param, ctx)
+        return size
 
 
 class _Pair(click.ParamType[Any]):

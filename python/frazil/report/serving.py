@@ -75,6 +75,13 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _SECONDS
 
     def do_GET(self) -> None:
+        self._served(True)
+
+    def do_HEAD(self) -> None:
+        """The same answer without its body."""
+        self._served(False)
+
+    def _served(self, has_body: bool) -> None:
         if not self.server.is_named_by(self.headers.get("Host")):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "Host must be this machine")
             return
@@ -83,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         given = {name: values[-1].strip() for name, values in parse_qs(address.query).items()}
-        self._answer(*_made(self.server, given))
+        self._answer(*_made(self.server, given), has_body)
 
-    def _answer(self, status: HTTPStatus, text: str) -> None:
+    def _answer(self, status: HTTPStatus, text: str, has_body: bool) -> None:
         body = text.encode("utf-8", "replace")
         self.send_response(status)
         for name, value in _HEADERS.items():
@@ -94,7 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
         # A browser that was closed doesn't read the answer.
         with suppress(ConnectionError):
             self.end_headers()
-            self.wfile.write(body)
+            if has_body:
+                self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Requests are not logged: filters may hold private values."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from frazil.cli.data_files import FORMATS, batches_of, described
+from frazil.cli.commits import files_added_by
+from frazil.cli.data_files import FORMATS, batches_of, described, with_rows
 from frazil.cli.session import Session, changing
 from frazil.cli.values import PAIR, pairs
 from frazil.display.figures import amount, bytes_text
@@ -43,7 +44,10 @@ def append(
     if not session.agreed(plan, sentence):
         return
     given: dict[str, Any] = {"branch": branch, "snapshot_properties": pairs(properties)}
-    opened.append(batches_of(found, opened.schema.to_arrow()), **given)
+    opened.append(with_rows(batches_of(found, opened.schema.to_arrow())), **given)
     done = opened.last_commit
+    if done.files_added is None and branch is None:
+        done = done._replace(files_added=files_added_by(opened, done.snapshot_id))
     added = "the rows" if done.rows_added is None else amount(done.rows_added, "row")
-    session.done(plan, done._asdict(), f"Added {added} in {amount(done.files_added or 0, 'file')}: {done.snapshot_id}.")
+    files_made = "" if done.files_added is None else f" in {amount(done.files_added, 'file')}"
+    session.done(plan, done._asdict(), f"Added {added}{files_made}: {done.snapshot_id}.")

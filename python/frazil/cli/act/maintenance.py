@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import frazil as fz
+from frazil.capabilities import supports
 from frazil.cli.session import Session, changing
 from frazil.cli.values import AGE, SIZE
 from frazil.display.figures import amount, bytes_text
@@ -44,12 +46,24 @@ def expire(
     found = opened.maintain.expire_snapshots(dry_run=True, **given)
     plan = {"snapshots": found.snapshots, "refs": found.refs, "files": found.files, "changelogs": found.changelogs}
     counted = f"{amount(len(found.snapshots), 'snapshot')} and {amount(len(found.files), 'file')}"
-    if not session.agreed(plan, f"Expire removes {counted}."):
+    kept = _least_kept(opened) if retain_last is None else ""
+    if not session.agreed(plan, f"Expire removes {counted}.{kept}"):
         return
     done = opened.maintain.expire_snapshots(**given)
     result = {"snapshots": done.snapshots, "files_deleted": done.deleted, "failed": done.failed}
+    if not done.snapshots and not done.files:
+        session.done(plan, result, f"Nothing is old enough to remove.{kept}")
+        return
     files = f"{amount(len(done.files) - len(done.failed), 'file')} deleted" if done.deleted else "files kept"
     session.done(plan, result, f"{amount(len(done.snapshots), 'snapshot')} removed, {files}{_failures(done.failed)}.")
+
+
+def _least_kept(table: fz.Table) -> str:
+    """What is said about a table that keeps a number of snapshots, whatever their age."""
+    if supports(table._core, "snapshot_parents"):
+        return ""
+    least = table.properties.get("snapshot.num-retained.min", "10")
+    return f" The newest {least} snapshots stay (snapshot.num-retained.min); --retain-last sets another number."
 
 
 @changing("compact")
@@ -92,7 +106,10 @@ def orphans(session: Session, table: str, older_than: dt.datetime | dt.timedelta
     plan = {"files": found.files}
     listed = "".join(f"\n  {path}" for path in found.files[:20])
     more = f"\n  and {len(found.files) - 20} more" if len(found.files) > 20 else ""
-    if not session.agreed(plan, f"Delete {amount(len(found.files), 'orphan file')}:{listed}{more}"):
+    sentence = (
+        f"Delete {amount(len(found.files), 'orphan file')}:{listed}{more}" if listed else "There are no orphan files."
+    )
+    if not session.agreed(plan, sentence):
         return
     done = opened.maintain.remove_orphan_files(older_than, location)
     deleted = amount(len(done.files) - len(done.failed), "file")

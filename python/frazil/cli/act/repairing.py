@@ -8,8 +8,11 @@ from collections.abc import Callable
 import click
 
 import frazil as fz
-from frazil.cli.places import is_place
+from frazil.capabilities import format_name, supports
 from frazil.cli.session import Session, changing
+from frazil.cli.wording import in_commands
+from frazil.display.figures import amount
+from frazil.exceptions import FrazilError
 
 __all__ = ["repair"]
 
@@ -26,8 +29,9 @@ def repair(session: Session, table: str, kinds: tuple[str, ...], restore: bool) 
     """
     work: Callable[[bool], fz.doctor.Repair]
     if restore:
-        if not is_place(table) or kinds:
+        if not session.places.is_place(table) or kinds:
             raise click.UsageError("--restore takes a folder, and no --only")
+        _check_restorable(session, table)
 
         def work(dry_run: bool) -> fz.doctor.Repair:
             return fz.doctor.restore(table, session.places.storage, dry_run)
@@ -39,7 +43,58 @@ def repair(session: Session, table: str, kinds: tuple[str, ...], restore: bool) 
 
     found = work(True)
     plan = {"steps": [dataclasses.asdict(step) for step in found.steps], "rows_lost": found.rows_lost}
-    if not session.agreed(plan, str(found)):
+    left = "" if found.steps or restore else _left(opened, bool(kinds))
+    if not session.agreed(plan, in_commands(str(found)) + left):
         return
     done = work(False)
-    session.done(plan, {**dataclasses.asdict(done), "rows_lost": done.rows_lost}, str(done))
+    if done.steps and not restore:
+        left = _left(opened, bool(kinds))
+    session.done(plan, {**dataclasses.asdict(done), "rows_lost": done.rows_lost}, in_commands(str(done)) + left)
+
+
+def _check_restorable(session: Session, table: str) -> None:
+    """Refuses tables whose format has no metadata file that could be written again."""
+    try:
+        opened = session.table(table)
+    except FrazilError:
+        return
+    if not supports(opened._core, "snapshot_parents"):
+        name = format_name(opened._core)
+        raise click.UsageError(f"--restore writes metadata files, which {name} does not have: leave it out")
+
+
+def _left(table: fz.Table, is_part: bool) -> str:
+    """A line about the errors that a table still has, as far as metadata and footers show them. Empty without errors.
+
+    Args:
+        table: The table.
+        is_part: Whether only some kinds of repair were asked for.
+    """
+    try:
+        newest = table.refresh()
+        errors = newest.doctor().errors
+    except FrazilError:
+        # What was repaired is still to be said.
+        return ""
+    if not errors:
+        return ""
+    if any(_is_current(newest, errors)):
+        verb = "left" if is_part else "without a repair"
+        return f"\n{amount(len(errors), 'error')} {verb}: see frazil doctor"
+    return f"\n{amount(len(errors), 'error')} left in older snapshots, until they expire: see frazil expire"
+
+
+def _is_current(table: fz.Table, errors: list[fz.doctor.Finding]) -> list[bool]:
+    """Which errors are about the newest version. Those whose file is unknown count as such."""
+    try:
+        current, every = _paths(table, "files", "delete_files"), _paths(table, "all_files")
+    except FrazilError:
+        return [True]
+    return [error.object in current or error.object not in every for error in errors]
+
+
+def _paths(table: fz.Table, *names: str) -> set[str]:
+    found: set[str] = set()
+    for name in names:
+        found.update(getattr(table.inspect, name)()["file_path"].to_pylist())
+    return found

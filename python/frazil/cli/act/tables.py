@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
+import frazil as fz
 from frazil.capabilities import TABLE_FORMATS
 from frazil.cli import output
 from frazil.cli.data_files import schema_of_file
 from frazil.cli.session import Session, changing
 from frazil.cli.values import PAIR, pairs
+from frazil.cli.wording import in_commands
 from frazil.display.figures import amount
+from frazil.exceptions import FrazilError, UnsupportedError
 
 __all__ = ["create", "drop", "set_", "unset", "upgrade"]
 
@@ -44,6 +50,7 @@ def create(
     """Create a table.
 
     TABLE is catalog.namespace.table, or the place WAREHOUSE/NAMESPACE/TABLE. The namespace is created if need be.
+    A table of Paimon is in WAREHOUSE/NAMESPACE.db/TABLE; all commands find it by the name without .db, too.
 
     For example: frazil create lake/db/events -c 'id long' -c 'ts timestamptz' --partition-by 'day(ts)'
     """
@@ -61,20 +68,54 @@ def create(
     }
     if not session.agreed(plan, f"Create the table {identifier}."):
         return
-    namespace = identifier.rpartition(".")[0]
-    if not catalog.namespace_exists(namespace):
-        catalog.create_namespace(namespace)
-    made = catalog.create_table(
-        identifier,
-        schema,
-        list(partition_by),
-        list(sort_by),
-        pairs(properties),
-        location,
-        form,
-        list(key) or None,
-    )
+    with _no_empty_folders(table if session.places.is_place(table) else None), _namespace_of(catalog, identifier):
+        made = catalog.create_table(
+            identifier,
+            schema,
+            list(partition_by),
+            list(sort_by),
+            pairs(properties),
+            location,
+            form,
+            list(key) or None,
+        )
     session.done(plan, {"location": made.location, "uuid": made.uuid}, f"Created {identifier} at {made.location}.")
+
+
+@contextmanager
+def _namespace_of(catalog: fz.Catalog, identifier: str) -> Iterator[None]:
+    """A block that creates a table. Its namespace is created first, and removed if the table can't be created."""
+    namespace = identifier.rpartition(".")[0]
+    is_new = not catalog.namespace_exists(namespace)
+    if is_new:
+        catalog.create_namespace(namespace)
+    try:
+        yield
+    except FrazilError:
+        if is_new:
+            with suppress(FrazilError):
+                catalog.drop_namespace(namespace)
+        raise
+
+
+@contextmanager
+def _no_empty_folders(place: str | None) -> Iterator[None]:
+    """A block that leaves no new folder on this machine without anything in it.
+
+    Tables of Paimon are in `NAMESPACE.db`, so the folder of the namespace itself stays empty.
+    """
+    if place is None or "://" in place:
+        yield
+        return
+    folder = Path(place)
+    new = [path for path in (folder, *list(folder.parents)[:2]) if not path.exists()]
+    try:
+        yield
+    finally:
+        for path in new:
+            # It fails for folders that have something in them.
+            with suppress(OSError):
+                path.rmdir()
 
 
 def _schema(columns: tuple[str, ...]) -> Any:
@@ -138,5 +179,9 @@ def upgrade(session: Session, table: str, version: int) -> None:
     opened = session.table(table)
     plan = {"from": opened.format_version, "to": version}
     if session.agreed(plan, f"Upgrade from version {opened.format_version} to {version}. This can't be undone."):
-        opened.upgrade(version)
+        try:
+            opened.upgrade(version)
+        except UnsupportedError as error:
+            # A number that no table has is a wrong argument.
+            raise click.UsageError(in_commands(str(error))) from error
         session.done(plan, {"format_version": opened.format_version}, f"The table has version {opened.format_version}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,12 +12,13 @@ import click
 import frazil as fz
 from frazil.arguments import configuration
 from frazil.cli import json_text, output
+from frazil.cli.commits import buckets_of, merges_rows, what
 from frazil.cli.look.health import health_of, sizes_of
 from frazil.cli.look.rows import AT, WHERE
 from frazil.cli.places import is_place
 from frazil.cli.session import Session, looking
-from frazil.display.commits import changed
 from frazil.display.figures import amount, bytes_text, number
+from frazil.exceptions import FrazilError, NotFoundError
 
 __all__ = ["catalogs", "ls", "properties", "schema", "show", "spec"]
 
@@ -29,7 +33,9 @@ def ls(session: Session, name: str | None) -> None:
     Of the default catalog, of a catalog, of a namespace, or of a warehouse that is a folder.
     """
     catalog, namespace = _catalog_of(session, name)
-    tables = catalog.list_tables(namespace)
+    tables = _tables_of(catalog, namespace)
+    if not tables and not session.as_json:
+        output.say("There are no tables.")
     if session.as_json:
         output.document([{"catalog": catalog.name, "table": table} for table in tables])
     else:
@@ -42,13 +48,47 @@ def _catalog_of(session: Session, name: str | None) -> tuple[fz.Catalog, str | N
     if name is None or places.named is not None:
         return places.catalog(), name
     if is_place(name):
-        found: dict[str, Any] = {"type": "filesystem", **places.storage, "warehouse": name}
-        return fz.catalog(**found), None
+        return _folder(places.storage, name)
     first, _, rest = name.partition(".")
     known = configuration.known_catalogs(configuration.configured())
+    if first.lower() not in known and not places.storage:
+        names = {"name": first, "catalogs": ", ".join(known) or "none"}
+        raise NotFoundError("there is neither a folder nor a catalog of this name", names)
     if first.lower() in known or not places.storage:
         return places.catalog(first), rest or None
     return places.catalog(), name
+
+
+def _folder(storage: dict[str, str], place: str) -> tuple[fz.Catalog, str | None]:
+    """A warehouse that is a folder, or the warehouse above and the namespace, if the folder is a namespace."""
+
+    def at(folder: str) -> fz.Catalog:
+        return fz.catalog(**{"type": "filesystem", **storage, "warehouse": folder})
+
+    place = place.replace(os.sep, "/").rstrip("/")
+    is_there = "://" in place or Path(place).expanduser().is_dir()
+    if is_there and _tables_of(at(place)):
+        return at(place), None
+    above, _, name = place.rpartition("/")
+    namespace = name.removesuffix(".db")
+    if namespace and not namespace.startswith(".") and not above.endswith(":/"):
+        # A namespace of Paimon is the folder `NAME.db`.
+        with suppress(FrazilError):
+            if _tables_of(at(above or "."), namespace):
+                return at(above or "."), namespace
+    if not is_there:
+        raise NotFoundError("there is no such folder", {"path": place})
+    return at(place), None
+
+
+def _tables_of(catalog: fz.Catalog, namespace: str | None = None) -> list[str]:
+    """The tables of a catalog or a namespace. A namespace of Paimon alone has no folder of its own to look below."""
+    if namespace is not None:
+        return catalog.list_tables(namespace)
+    try:
+        return catalog.list_tables()
+    except NotFoundError:
+        return [table for name in catalog.list_namespaces() for table in catalog.list_tables(name)]
 
 
 @looking("catalogs", table=False)
@@ -79,8 +119,17 @@ def schema(session: Session, table: str, at: str | None) -> None:
     if session.as_json:
         output.document(json_text.read(found.to_json()))
         return
-    rows = _fields(found.fields)
-    output.grid(("id", "column", "type", "nulls", "comment"), rows)
+    _grid_of_fields(found)
+
+
+def _grid_of_fields(schema: fz.Schema, indent: str = "") -> None:
+    """Prints columns. Those of a key are marked."""
+    header, rows = ("id", "column", "type", "nulls", "comment"), _fields(schema.fields)
+    if not (keys := set(schema.identifier_fields)):
+        output.grid(header, rows, indent)
+        return
+    marked = [(*row[:4], "yes" if row[1] in keys else "", row[4]) for row in rows]
+    output.grid((*header[:4], "key", header[4]), marked, indent)
 
 
 def _fields(fields: tuple[fz.Field, ...], depth: int = 0) -> list[tuple[Any, ...]]:
@@ -94,7 +143,7 @@ def _fields(fields: tuple[fz.Field, ...], depth: int = 0) -> list[tuple[Any, ...
 
 @looking("spec")
 def spec(session: Session, table: str) -> None:
-    """Show how rows are partitioned and sorted."""
+    """Show how rows are partitioned and sorted, and the table's key and buckets."""
     opened = session.table(table)
     partitions, order = opened.partition_spec, opened.sort_order
     if session.as_json:
@@ -102,10 +151,15 @@ def spec(session: Session, table: str) -> None:
             {
                 "partition_spec": {"id": partitions.id, "fields": [f._asdict() for f in partitions.fields]},
                 "sort_order": {"id": order.id, "fields": [f._asdict() for f in order.fields]},
+                "key": opened.schema.identifier_fields,
+                "buckets": buckets_of(opened),
             }
         )
         return
     rows = [("partition", str(field)) for field in partitions.fields] + [("sort", str(field)) for field in order.fields]
+    rows += [("key", name) for name in opened.schema.identifier_fields]
+    if (buckets := buckets_of(opened)) is not None:
+        rows.append(("buckets", buckets))
     output.grid(("", "field"), rows) if rows else output.say("The table is neither partitioned nor sorted.")
 
 
@@ -145,7 +199,7 @@ def show(session: Session, table: str, page: str | None, where: str | None, at: 
     output.facts(_named(opened, sizes))
     output.lines("")
     output.heading("Columns")
-    output.grid(("id", "column", "type", "nulls", "comment"), _fields(opened.schema.fields), "  ")
+    _grid_of_fields(opened.schema, "  ")
     _show_commits(opened)
     output.lines("")
     output.heading("Health")
@@ -165,11 +219,17 @@ def _named(table: fz.Table, sizes: dict[str, int | None]) -> dict[str, Any]:
     partitions = ", ".join(str(field) for field in table.partition_spec.fields)
     refs = [str(ref) for ref in table.refs.values() if ref.name != "main"]
     files, size = sizes["data_files"] or 0, sizes["data_bytes"] or 0
-    held = [amount(sizes["rows"] or 0, "row"), amount(files, "file"), bytes_text(size)]
+    rows = amount(sizes["rows"] or 0, "row")
+    stored = table.snapshot.summary.get("total-records") if table.snapshot is not None and merges_rows(table) else None
+    if stored is not None:
+        rows += f" after merging ({number(int(stored))} stored)"
+    held = [rows, amount(files, "file"), bytes_text(size)]
     return {
         "location": table.location,
         "format": f"{table.format.capitalize()} version {table.format_version}",
         "partitions": partitions or "not partitioned",
+        "key": ", ".join(table.schema.identifier_fields) or None,
+        "buckets": buckets_of(table),
         "order": ", ".join(str(field) for field in table.sort_order.fields) or None,
         "size": ", ".join(held) + (f", in {amount(sizes['partitions'] or 0, 'partition')}" if partitions else ""),
         "versions": f"{number(len(table.snapshots))}",
@@ -183,7 +243,7 @@ def _show_commits(table: fz.Table) -> None:
     output.lines("")
     output.heading("Last commits")
     rows = [
-        (f"{s.timestamp:%Y-%m-%d %H:%M:%S}", str(s.id), s.operation, ", ".join(changed(s.summary)))
+        (f"{s.timestamp:%Y-%m-%d %H:%M:%S}", str(s.id), s.operation, what(table, s, counts_files=True))
         for s in snapshots[-_SHOWN_COMMITS:][::-1]
     ]
     if rows:

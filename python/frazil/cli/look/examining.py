@@ -6,8 +6,8 @@ import click
 
 import frazil as fz
 from frazil.cli import output
-from frazil.cli.places import is_place
 from frazil.cli.session import Session, looking
+from frazil.cli.wording import in_commands
 
 __all__ = ["doctor"]
 
@@ -23,13 +23,13 @@ def doctor(session: Session, table: str, deep: bool, all_footers: bool, outside:
     """
     footers = None if all_footers else fz.doctor.FOOTERS
     listed = True if outside else None
-    if session.places.named is None and is_place(table):
-        found = fz.doctor.examine(table, session.places.storage, deep, footers, listed)
+    if session.places.is_place(table):
+        found = fz.doctor.examine(session.places.found_place(table), session.places.storage, deep, footers, listed)
     else:
         found = session.table(table).doctor(deep, footers, listed)
     if session.as_json:
         output.document(found.to_dict())
     else:
-        output.lines(str(found))
+        output.lines(in_commands(str(found)))
     if not found.is_whole:
         raise click.exceptions.Exit(1)

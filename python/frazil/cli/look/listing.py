@@ -8,13 +8,16 @@ import click
 
 from frazil.capabilities import supports
 from frazil.cli import json_text, output
+from frazil.cli.commits import what
 from frazil.cli.session import Session, looking
-from frazil.display.commits import changed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["files", "history", "manifests", "partitions", "refs", "snapshots"]
+
+_MOST_COUNTED = 20
+"""The most snapshots whose manifests are read for their numbers of files."""
 
 _AT = click.option("--at", metavar="VERSION", help="Of this version: a snapshot's id, a branch, a tag, a time.")
 _LIMIT = click.option("--limit", type=click.IntRange(0), help="The most lines.")
@@ -24,7 +27,8 @@ _LIMIT = click.option("--limit", type=click.IntRange(0), help="The most lines.")
 @_LIMIT
 def snapshots(session: Session, table: str, limit: int | None) -> None:
     """List the snapshots, newest first."""
-    found = session.table(table).snapshots[::-1][:limit]
+    opened = session.table(table)
+    found = opened.snapshots[::-1][:limit]
     if session.as_json:
         names = ("id", "parent_id", "sequence_number", "timestamp", "operation", "schema_id", "summary")
         output.document([{name: getattr(s, name) for name in names} for s in found])
@@ -35,7 +39,7 @@ def snapshots(session: Session, table: str, limit: int | None) -> None:
             f"{s.timestamp:%Y-%m-%d %H:%M:%S}",
             s.operation,
             str(s.parent_id or ""),
-            ", ".join(changed(s.summary)),
+            what(opened, s, counts_files=len(found) <= _MOST_COUNTED),
         )
         for s in found
     ]
@@ -156,6 +160,8 @@ def _rows(found: pa.Table) -> Any:
 def _cell(name: str, value: Any) -> Any:
     if name == "content":
         return _CONTENTS.get(value, value)
+    if name == "partition" and isinstance(value, str):
+        return value.removeprefix("{").removesuffix("}")
     if isinstance(value, dict):
         return ", ".join(f"{key}={_text(member)}" for key, member in value.items())
     return f"{value:%Y-%m-%d %H:%M:%S}" if name.startswith("last_update") and hasattr(value, "year") else value

@@ -76,7 +76,11 @@ def changes(
     since: str | None,
     form: str | None,
 ) -> None:
-    """Print the rows that were added, removed and changed between two versions, commit by commit."""
+    """Print the rows that were added, removed and changed between two versions.
+
+    Each row has the number of its commit in _change_ordinal. Rows come in this order, except those of tables of Paimon
+    with a primary key: their rows come bucket by bucket.
+    """
     opened = session.table(table)
     found = opened.changes(where, select, session.at(opened, since), session.at(opened, at))
     write_rows(found, form, session.as_json)
