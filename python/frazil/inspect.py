@@ -192,9 +192,15 @@ class Inspect:
     def loads(self) -> pa.Table:
         """For tables of Paimon: the files of other formats whose rows were loaded by COPY INTO.
 
-        Columns: `file_path`, `file_size_in_bytes`, `last_modified`, `loaded_at`, `snapshot_id`, `record_count`.
+        Columns: `file_path`, `file_size_in_bytes`, `last_modified`, `loaded_at`, `snapshot_id`, `record_count`. A path
+        has neither the user information nor the query of its URI.
         """
-        return self._rows("loads")
+        import pyarrow as pa
+
+        rows = self._rows("loads")
+        column = rows.schema.get_field_index("file_path")
+        paths = [arguments.public_path(path) for path in rows.column(column).to_pylist()]
+        return rows.set_column(column, rows.schema.field(column), pa.array(paths, rows.schema.field(column).type))
 
     def buckets(self, at: At | None = None) -> pa.Table:
         """For tables of Paimon: the buckets that have files in one version.

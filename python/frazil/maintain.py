@@ -841,7 +841,10 @@ class Maintain:
 
         Raises:
             NotFoundError: The snapshot does not exist.
+            InvalidInputError: The name is empty, or can't be that of a file.
         """
+        if not consumer.strip():
+            raise InvalidInputError("a consumer needs a name, not an empty text")
         action = Maintenance.ResetConsumer(
             consumer=consumer,
             next_snapshot=None if next_snapshot is None else arguments.count("next_snapshot", next_snapshot),
@@ -916,11 +919,13 @@ class Maintain:
         `inspect.loads()` lists the records. A file that has another size or time is another file.
 
         Args:
-            files: The path, the size in bytes, the time of the last change and the number of rows of each file.
+            files: The path, the size in bytes, the time of the last change and the number of rows of each file. User
+                information and queries in URIs are not recorded.
 
         Raises:
-            InvalidInputError: The table has no snapshot.
+            InvalidInputError: The table has no snapshot, or a file is described wrongly.
         """
+        loaded = _described(files)
         snapshot = self._table._core.snapshot()
         if snapshot is None:
             raise InvalidInputError("a table without snapshots has loaded no files")
@@ -928,14 +933,14 @@ class Maintain:
         loads: list[LoadedFile] = [
             {
                 "path_hash": hashlib.sha256(path.encode()).hexdigest()[:16],
-                "path": path,
+                "path": arguments.public_path(path),
                 "size_bytes": size,
-                "modified_ms": arguments.milliseconds(changed),
+                "modified_ms": changed,
                 "loaded_at_ms": now,
                 "snapshot_id": snapshot.id,
                 "rows": rows,
             }
-            for path, size, changed, rows in files
+            for path, size, changed, rows in loaded
         ]
         self._table._core, _ = self._table._core.maintain(Maintenance.RecordLoads(loads))
 
@@ -946,6 +951,31 @@ class Maintain:
         that have not committed yet are deleted, too.
         """
         self._table._core, _ = self._table._core.maintain(Maintenance.Purge())
+
+
+def _described(files: Any) -> list[tuple[str, int, int, int]]:
+    """The path, the size, the time of the last change in milliseconds, and the rows of each file.
+
+    Raises:
+        InvalidInputError: A file is described wrongly.
+    """
+    if isinstance(files, (str, bytes, Mapping)) or not isinstance(files, Iterable):
+        raise InvalidInputError(f"files must be a list of files, not {arguments.shown(files)}")
+    found = []
+    for file in files:
+        if not isinstance(file, (tuple, list)) or len(file) != 4:
+            raise InvalidInputError(
+                f"files: a file has a path, a size, a time and a number of rows, not {arguments.shown(file)}"
+            )
+        path, size, changed, rows = file
+        if not isinstance(changed, dt.datetime):
+            raise InvalidInputError(f"files: the time of a change must be a datetime, not {arguments.shown(changed)}")
+        text = arguments.text("files: a path", path)
+        if not text:
+            raise InvalidInputError("files: a path must not be empty")
+        size, rows = arguments.count("files: a size", size), arguments.count("files: a number of rows", rows)
+        found.append((text, size, arguments.milliseconds(changed), rows))
+    return found
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil.tagging.automatic import _zone
 from frazil.tagging.periods import TagPeriods, duration, kept_for
 
 HOUR = 3_600_000
@@ -56,9 +57,43 @@ def test_durations() -> None:
         dt.timedelta(minutes=30),
     ]
     assert kept_for("P1DT2H3M4.5S") == dt.timedelta(days=1, hours=2, minutes=3, seconds=4.5)
-    for text in ("", "1 week", "-1 d"):
+    for text in ("", "1 week", "-1 d", "² d"):
         with pytest.raises(fz.InvalidInputError, match="no duration"):
             duration(text)
+    assert duration("999999999 d") == dt.timedelta(days=999_999_999)
+    for text in ("99999999999999 d", "9" * 5000):
+        with pytest.raises(fz.InvalidInputError, match="too long"):
+            duration(text)
+    assert kept_for("P99999999999999D") == dt.timedelta.max
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        # Java: ZoneId.of(name).getRules().getOffset(Instant.EPOCH).getTotalSeconds()
+        ("Z", 0),
+        ("UTC", 0),
+        ("GMT", 0),
+        ("GMT0", 0),
+        ("GMT+8", 28800),
+        ("UTC+08:00", 28800),
+        ("+08:00", 28800),
+        ("UT-3", -10800),
+        ("+0530", 19800),
+        ("-05:30:15", -19815),
+        ("+18", 64800),
+        ("Asia/Tokyo", 32400),
+    ],
+)
+def test_time_zones(name: str, seconds: int) -> None:
+    zone = _zone(name)
+    assert dt.datetime(1970, 1, 1, tzinfo=zone).utcoffset() == dt.timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("name", ["", "+18:01", "+08:60", "+8:00", "UTCZ", "America", "../../etc/passwd", "gmt+8"])
+def test_names_that_are_no_time_zones(name: str) -> None:
+    with pytest.raises(fz.InvalidInputError, match="no time zone"):
+        _zone(name)
 
 
 @pytest.fixture
@@ -126,6 +161,30 @@ def test_zones_delays_and_numbers(table: fz.Table) -> None:
         table.maintain.create_automatic_tags()
 
 
+def test_options_that_are_no_numbers_or_too_long(table: fz.Table) -> None:
+    commit(table, 100)
+    for wrong in (
+        {"tag.num-retained-max": "²"},
+        {"tag.num-retained-max": "9" * 5000},
+        {"tag.creation-delay": "9" * 20 + " d"},
+    ):
+        table.set_properties({**HOURLY, "tag.num-retained-max": "1", "tag.creation-delay": "0", **wrong})
+        with pytest.raises(fz.InvalidInputError, match=r"must be a number|too long"):
+            table.maintain.create_automatic_tags()
+
+
+def test_a_watermark_after_the_year_9999(table: fz.Table) -> None:
+    table.set_properties(HOURLY)
+    commit(table, 100, 101)
+    file = Path(table.location.removeprefix("file://")) / "snapshot/snapshot-2"
+    # Flink writes the greatest number of 64 bits when a stream has ended.
+    file.write_text(json.dumps({**json.loads(file.read_text()), "watermark": 2**63 - 1}))
+    table.refresh()
+    with pytest.raises(fz.UnsupportedError, match=r"9999.*process-time"):
+        table.maintain.create_automatic_tags()
+    assert tags(table) == {"1970-01-05 03": 1}
+
+
 def test_periods_without_snapshots_are_completed(table: fz.Table) -> None:
     table.set_properties({**HOURLY, "tag.automatic-completion": "true"})
     commit(table, 100, 105, 106)
@@ -135,8 +194,11 @@ def test_periods_without_snapshots_are_completed(table: fz.Table) -> None:
 def test_tags_expire_by_their_time(table: fz.Table) -> None:
     commit(table, None)
     table.refs.create_tag("short", max_ref_age_ms=1).create_tag("long", max_ref_age_ms=dt.timedelta(days=1))
+    folder = Path(table.location.removeprefix("file://")) / "tag"
+    endless = json.loads((folder / "tag-long").read_text())
+    (folder / "tag-endless").write_text(json.dumps({**endless, "tagTimeRetained": 9e15}))
     table.maintain.create_automatic_tags()
-    assert set(tags(table)) == {"short", "long"}
+    assert set(tags(table)) == {"short", "long", "endless"}
     table.set_properties({"tag.time-expire-enabled": "true"})
     table.maintain.create_automatic_tags()
-    assert set(tags(table)) == {"long"}
+    assert set(tags(table)) == {"long", "endless"}

@@ -470,3 +470,19 @@ def test_repairs_beside_appends_lose_nothing(tmp_path: Path) -> None:
     assert t.snapshot()["totalRecordCount"] == 106
     forget_history(t)
     assert codes(t) == set()
+
+
+def test_files_of_an_unknown_schema_stay(catalog: fz.Catalog) -> None:
+    """A schema file that is lost can be restored. The data files are whole."""
+    table = catalog.create_table("db.s", pa.schema([("id", pa.int64())]), format="paimon")
+    table.append(pa.table({"id": [1, 2]}))
+    table.update_schema().add_column("v", "string").commit()
+    table.append(pa.table({"id": [3], "v": ["x"]}))
+    path = Path(table.location.removeprefix("file://"), "schema", "schema-0")
+    kept = path.read_bytes()
+    path.unlink()
+    assert {finding.code for finding in doctor.examine(table.location).errors} == {"schema-missing"}
+    with pytest.raises(fz.FrazilError):
+        table.repair("lost-files", dry_run=False)
+    path.write_bytes(kept)
+    assert sorted(fz.open_table(table.location).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]

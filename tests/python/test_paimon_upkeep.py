@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,43 @@ def test_consumers(catalog: fz.Catalog) -> None:
     assert table.maintain.clear_consumers("on.*") == ["one"]
     assert len(table.inspect.consumers()) == 0
     assert table.maintain.expire_snapshots(dt.timedelta(0), 1).snapshots == [1, 2]
+
+
+def test_consumers_need_a_name(catalog: fz.Catalog) -> None:
+    table = make(catalog).append(rows((1, "a")))
+    for name in ("", " "):
+        with pytest.raises(fz.InvalidInputError, match="needs a name"):
+            table.maintain.reset_consumer(name, 1)
+    assert len(table.inspect.consumers()) == 0
+
+
+def test_records_of_loads(catalog: fz.Catalog) -> None:
+    table = make(catalog).append(rows((1, "a")))
+    now = dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc)
+    table.maintain.record_loads([("s3a://me:secret@b/x.csv?sig=abc&v=1", 5, now, 3)])
+    (record,) = (folder(table) / "copy-into/history").iterdir()
+    assert not {"secret", "abc"} & set(re.findall(r"\w+", record.read_text()))
+    # Java may have recorded more.
+    record.write_text(record.read_text().replace("***@b/x.csv?***", "me:secret@b/x.csv?sig=abc"))
+    assert "secret" in record.read_text()
+    (row,) = table.inspect.loads().to_pylist()
+    assert (row["file_path"], row["file_size_in_bytes"], row["last_modified"]) == ("s3a://***@b/x.csv?***", 5, now)
+    wrong: Any
+    for wrong, error in [
+        (5, "list of files"),
+        ("/x", "list of files"),
+        ([("/x", 1, now)], "has a path, a size"),
+        ([(None, 1, now, 1)], "path must be text"),
+        ([("\ud800", 1, now, 1)], "lone surrogate"),
+        ([("", 1, now, 1)], "must not be empty"),
+        ([("/x", -1, now, 1)], "size must be an integer, 0 or above"),
+        ([("/x", 2**70, now, 1)], "size must be below"),
+        ([("/x", 1, "now", 1)], "must be a datetime"),
+        ([("/x", 1, now, "1")], "number of rows must be an integer"),
+    ]:
+        with pytest.raises(fz.InvalidInputError, match=error):
+            table.maintain.record_loads(wrong)
+    assert len(table.inspect.loads()) == 1
 
 
 def test_marks_of_partitions(catalog: fz.Catalog) -> None:

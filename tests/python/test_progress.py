@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -507,6 +508,29 @@ def test_a_notebook_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernel.shown[0]["text/plain"] == text
     assert '<progress value="0.2500" max="1">' in kernel.shown[0]["text/html"]
     assert kernel.shown[-1] == {"text/plain": "", "text/html": ""}
+
+
+def test_an_interrupt_at_the_begin_leaves_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    from frazil.observing import bars
+
+    monkeypatch.setattr(bars, "chosen", lambda: True)
+
+    def interrupt(frame: Any, event: str, _: object) -> Any:
+        if frame.f_code is not bars.begin.__code__:
+            return None
+        if event == "line" and bars._active is not None:
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bars.begin()
+    finally:
+        sys.settrace(None)
+    bar = bars.begin()
+    assert bar is not None
+    bar.close()
 
 
 @pytest.mark.parametrize(

@@ -177,3 +177,78 @@ def test_automatic_tags_without_a_tag_before(run: Any, lake: fz.Catalog) -> None
     assert run(found.format("2024-12-04")) == run(found.format("2024-12-05")) == []
     with pytest.raises(fz.InvalidInputError, match="not the name of an automatic tag"):
         run(found.format("other"))
+
+
+@pytest.fixture
+def hive(spark: Any) -> Any:
+    """A database of Spark's own catalog."""
+    spark.sql("CREATE DATABASE spark_catalog.hive_types")
+    yield "spark_catalog.hive_types"
+    spark.sql("DROP DATABASE spark_catalog.hive_types CASCADE")
+
+
+def test_migrated_tables_keep_their_types(run: Any, spark: Any, lake: fz.Catalog, hive: str) -> None:
+    spark.sql(
+        f"CREATE TABLE {hive}.t (a TINYINT, b VARCHAR(3), c CHAR(4), d SMALLINT COMMENT 'about d', e STRING) "
+        "USING parquet COMMENT 'about it'"
+    )
+    spark.sql(f"INSERT INTO {hive}.t VALUES (1, 'abc', 'de', 2, 'long text')")
+    run("CALL lake.sys.migrate_table(source_type => 'hive', table => 'hive_types.t', target_table => 'db.t')")
+    made = lake.load_table("db.t")
+    schema = json.loads((Path(made.location) / "schema/schema-0").read_text())
+    assert [field["type"] for field in schema["fields"]] == ["TINYINT", "VARCHAR(3)", "CHAR(4)", "SMALLINT", "STRING"]
+    assert (made.properties["comment"], schema["fields"][3]["description"]) == ("about it", "about d")
+    # Spark fills CHAR with blanks.
+    assert list(made.scan().to_arrow().to_pylist()[0].values()) == [1, "abc", "de  ", 2, "long text"]
+    assert not spark.catalog.tableExists(f"{hive}.t")
+    spark.sql(f"CREATE TABLE {hive}.n (a STRUCT<b: VARCHAR(3)>) USING parquet")
+    with pytest.raises(fz.UnsupportedError, match="has a part of a type"):
+        run("CALL lake.sys.migrate_table(source_type => 'hive', table => 'hive_types.n', target_table => 'db.n')")
+    assert spark.catalog.tableExists(f"{hive}.n")
+    assert not lake.table_exists("db.n")
+
+
+def test_views_are_not_migrated(
+    run: Any, spark: Any, lake: fz.Catalog, hive: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {hive}.t USING parquet AS SELECT 1 AS id")
+    spark.sql(f"CREATE VIEW {hive}.v AS SELECT 2 AS id")
+    with pytest.raises(fz.InvalidInputError, match="is a view"):
+        run("CALL lake.sys.migrate_table(source_type => 'hive', table => 'hive_types.v')")
+    call = "CALL lake.sys.migrate_table(source_type => 'hive', table => 'hive_types.t')"
+    own = type(spark).sql
+
+    def failing(self: Any, text: str, *args: Any, **more: Any) -> Any:
+        if text.startswith("DROP TABLE"):
+            raise PermissionError("not allowed")
+        return own(self, text, *args, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(spark), "sql", failing)
+        with pytest.raises(PermissionError):
+            run(call)
+    assert not lake.table_exists("hive_types.t")
+    assert spark.catalog.tableExists(f"{hive}.t")
+    said = run("CALL lake.sys.migrate_database(source_type => 'hive', database => 'hive_types')")
+    assert said[0][0] == "migrate database is finished, success cnt: 1 , failed cnt: 0"
+    assert lake.list_tables("hive_types") == ["hive_types.t"]
+    assert spark.catalog.tableExists(f"{hive}.v")
+
+
+def test_only_missing_files_are_removed(run: Any, lake: fz.Catalog) -> None:
+    made = table(lake)
+    for i in range(3):
+        made.append(pa.Table.from_pylist([{"id": i}], SCHEMA))
+    paths = [Path(file.data_file.path.removeprefix("file:")) for file in made.scan().plan_files()]
+    whole = paths[1].read_bytes()
+    paths[0].unlink()
+    paths[1].write_bytes(whole[:-1])
+    for dry_run in ("true", "false"):
+        with pytest.raises(fz.UnsupportedError, match=r"1 files that exist are damaged.*table\.repair"):
+            run(f"CALL lake.sys.remove_unexisting_files(table => 'db.t', dry_run => {dry_run})")
+    paths[1].write_bytes(whole)
+    call = "CALL lake.sys.remove_unexisting_files(table => 'db.t'{})"
+    for more in (", dry_run => true", ""):
+        assert [Path(row[0]).name for row in run(call.format(more))] == [paths[0].name]
+    assert lake.load_table("db.t").scan().count() == 2
+    assert run(call.format("")) == []

@@ -24,6 +24,8 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 _PARTS = re.compile(r'"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_]*')
 """The names in the text of a column."""
 
+_QUERY = re.compile(r"\?(?=[^?]*=).*", re.DOTALL)
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
@@ -103,6 +105,12 @@ def path(argument: str, given: str | os.PathLike[str]) -> str:
     if not isinstance(text, str):
         raise InvalidInputError(f"{argument} must be a string or a path, not {shown(given)}")
     return at_home(unicode(argument, text))
+
+
+def public_path(path: str) -> str:
+    """A path without the user information and the query of a URI, which may be secrets."""
+    shown = _core.public_text(path, 4 * len(path) + 1024)
+    return _QUERY.sub("?***", shown) if "://" in shown else shown
 
 
 def at_home(location: str) -> str:

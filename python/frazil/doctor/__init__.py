@@ -16,6 +16,7 @@ Each finding has a code, which the reference explains. Damaged files become find
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ __all__ = [
     "codes",
     "diagnosis_of",
     "examine",
+    "missing_files",
     "repair_names",
     "repair_of",
     "request",
@@ -276,6 +278,12 @@ def diagnosis_of(found: _core.Diagnosis) -> Diagnosis:
         for f in found.findings()
     ]
     return Diagnosis(findings, found.counts(), found.examined())
+
+
+def missing_files(table: _core.Table) -> set[str]:
+    """The data files of a table that do not exist."""
+    request = _core.DoctorRequest(False, 0, False, sys.maxsize)
+    return {one.object for one in table.diagnose(request).findings() if one.code == "file-missing"}
 
 
 def repair_names() -> list[str]:

@@ -62,7 +62,7 @@ class Bar:
         self._safely(self._screen.clear)
 
     def _safely(self, draw: Callable[[], None]) -> None:
-        """A screen that can't be written to doesn't stop the work."""
+        """Draws. Errors of the screen, such as a closed terminal, are ignored."""
         if self._is_broken:
             return
         try:
@@ -89,8 +89,13 @@ def begin() -> Bar | None:
         return None
     if screen is None:
         return None
-    _active = Bar(screen)
-    return _active
+    try:
+        _active = Bar(screen)
+        return _active
+    except BaseException:
+        # An interrupt comes between the two steps. The core has no bar then, and can't close it.
+        _active = None
+        raise
 
 
 def _is_worker() -> bool:

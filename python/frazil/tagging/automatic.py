@@ -6,11 +6,12 @@ Source: Java Paimon's `TagAutoManager`, `TagAutoCreation` and `TagTimeExpire`.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from frazil.exceptions import AlreadyExistsError, InvalidInputError
+from frazil.exceptions import AlreadyExistsError, InvalidInputError, UnsupportedError
 from frazil.inspect import Inspect
 from frazil.refs import Refs
 from frazil.requests.handle import TableHandle
@@ -20,6 +21,12 @@ __all__ = ["create_automatic_tags"]
 
 _MODE = "tag.automatic-creation"
 _MODES = ("none", "process-time", "watermark", "batch")
+# Offsets as Java's `ZoneId.of` takes them: `Z`, `+8`, `+08:00`, `+080000`, and the same after `UTC`, `GMT` or `UT`.
+_OFFSET = re.compile(
+    r"(?:UTC|GMT|UT)?([+-])(?:(?P<h>[0-9]{1,2})|(?P<hm>[0-9]{4})|(?P<hms>[0-9]{6})|"
+    r"(?P<parts>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?))"
+)
+_MOST_OFFSET = dt.timedelta(hours=18)
 
 
 def create_automatic_tags(table: TableHandle) -> list[str]:
@@ -27,12 +34,19 @@ def create_automatic_tags(table: TableHandle) -> list[str]:
 
     Raises:
         InvalidInputError: An option of the table has no such value.
+        UnsupportedError: The time of a snapshot or a tag is after the year 9999.
     """
     options = dict(table._core.properties)
     mode = options.get(_MODE, "none").strip().lower()
     if mode not in _MODES:
         raise InvalidInputError(f"'{mode}' is no value of the option '{_MODE}'", hint=f"Values are {', '.join(_MODES)}")
-    made = _Creation(table, options, mode).run() if mode in ("process-time", "watermark") else []
+    try:
+        made = _Creation(table, options, mode).run() if mode in ("process-time", "watermark") else []
+    except OverflowError as error:
+        raise UnsupportedError(
+            "automatic tags must be between the years 1 and 9999, but a time or watermark is not",
+            hint=f"Set the option '{_MODE}' to process-time",
+        ) from error
     if options.get("tag.time-expire-enabled", "false").strip().lower() == "true":
         _expire(table)
     return made
@@ -113,22 +127,46 @@ def _expire(table: TableHandle) -> None:
     refs, now = Refs(table), dt.datetime.now()
     for row in Inspect(table._core).tags().to_pylist():
         created, kept = row["create_time"], row["time_retained"]
-        if created is not None and kept is not None and created + kept_for(kept) < now:
+        if created is not None and kept is not None and now - created > kept_for(kept):
             refs.drop(row["tag_name"])
 
 
 def _count(options: Mapping[str, str], option: str) -> int | None:
     text = options.get(option)
-    if text is not None and not text.strip().isdigit():
+    if text is not None and not re.fullmatch(r"\s*[0-9]{1,18}\s*", text):
         raise InvalidInputError(f"the option '{option}' must be a number, not '{text}'")
     return None if text is None else int(text)
 
 
-def _zone(name: str | None) -> ZoneInfo | None:
-    """A time zone; None is that of this machine."""
+def _zone(name: str | None) -> dt.tzinfo | None:
+    """A time zone; None is that of this machine.
+
+    Raises:
+        InvalidInputError: There is no such zone.
+    """
     if name is None:
         return None
+    if name == "Z":
+        return dt.timezone.utc
+    offset = _OFFSET.fullmatch(name)
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise InvalidInputError(f"'{name}' is no time zone") from error
+        return ZoneInfo(name) if offset is None else _fixed(offset)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInputError(
+            f"'{name}' is no time zone", hint="Name a zone such as 'Europe/Berlin' or 'GMT+8'"
+        ) from error
+
+
+def _fixed(offset: re.Match[str]) -> dt.timezone:
+    """The zone of an offset.
+
+    Raises:
+        ValueError: Java has no such offset.
+    """
+    digits = next(text for text in offset.groups()[1:] if text is not None).replace(":", "")
+    hours, rest = (digits, "") if offset["h"] is not None else (digits[:2], digits[2:])
+    minutes, seconds = int(rest[:2] or 0), int(rest[2:] or 0)
+    found = dt.timedelta(hours=int(hours), minutes=minutes, seconds=seconds)
+    if max(minutes, seconds) > 59 or found > _MOST_OFFSET:
+        raise ValueError(offset[0])
+    return dt.timezone(found if offset[1] == "+" else -found)

@@ -18,7 +18,7 @@ _UNITS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
 }
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?\Z")
+_DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?\Z")
 _PERIODS = {"daily": dt.timedelta(days=1), "hourly": dt.timedelta(hours=1), "two_hours": dt.timedelta(hours=2)}
 _DAYS = {"with_dashes": "%Y-%m-%d", "without_dashes": "%Y%m%d", "without_dashes_and_spaces": "%Y%m%d"}
 _HOURS = {"with_dashes": "%Y-%m-%d %H", "without_dashes": "%Y%m%d %H", "without_dashes_and_spaces": "%Y%m%d%H"}
@@ -32,15 +32,19 @@ def duration(text: object) -> dt.timedelta:
     Raises:
         InvalidInputError: It is no duration.
     """
-    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", str(text))
+    match = re.fullmatch(r"\s*([0-9]+)\s*([A-Za-z]*)\s*", str(text))
     unit = None if match is None else _UNITS.get(match[2].lower() or "ms")
     if match is None or unit is None:
         raise InvalidInputError(f"'{text}' is no duration", hint="Write '1 d', '12 h' or '30 min'")
-    return dt.timedelta(milliseconds=int(match[1]) * unit)
+    try:
+        return dt.timedelta(milliseconds=int(match[1]) * unit)
+    except (OverflowError, ValueError) as error:
+        # Texts of thousands of digits are no numbers for Python.
+        raise InvalidInputError(f"the duration '{text}' is too long", hint="At most 999999999 days") from error
 
 
 def kept_for(text: str) -> dt.timedelta:
-    """A duration such as `PT24H`.
+    """A duration such as `PT24H`. One that is longer than Python's durations is the longest of these.
 
     Raises:
         InvalidInputError: The text is no duration.
@@ -49,7 +53,10 @@ def kept_for(text: str) -> dt.timedelta:
     if match is None or text in ("P", "PT"):
         raise InvalidInputError(f"'{text}' is no duration")
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    try:
+        return dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    except OverflowError:
+        return dt.timedelta.max
 
 
 def _one_of(options: Mapping[str, str], option: str, default: str, values: Mapping[str, object]) -> str:

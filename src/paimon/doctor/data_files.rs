@@ -66,7 +66,9 @@ impl FileChecks<'_> {
     fn one(&self, live: &LiveFile, wants_footer: bool) -> Result<()> {
         let (file, path) = (&live.file, live.file.path.as_str());
         self.findings.looked(Looked::File);
-        let Some(context) = self.context.as_ref().filter(|_| wants_footer) else { return self.size(live).map(drop) };
+        let Some(context) = self.context.as_ref().filter(|_| wants_footer && live.has_schema) else {
+            return self.size(live).map(drop);
+        };
         self.findings.looked(Looked::Footer);
         let facts = match file_facts(self.store, context, file, path) {
             Ok(facts) => facts,

@@ -33,6 +33,8 @@ pub(super) struct LiveFile {
     pub recorded: ColumnMetrics,
     /// Paths of its extra files.
     pub extra: Vec<String>,
+    /// Whether the schema that it was written with is known.
+    pub has_schema: bool,
 }
 
 /// What is needed to name files.
@@ -130,12 +132,13 @@ impl Naming<'_> {
             let evidence = format!("the file {} names it", file.path);
             self.findings.add(&codes::SCHEMA_MISSING, format!("schema {schema_id}"), evidence);
         }
+        let has_schema = mapping.is_some();
         let recorded = match mapping {
             Some(mapping) => recorded(self.schema, mapping, columns, row)?,
             None => ColumnMetrics::default(),
         };
         let name = columns.name(row)?.to_owned();
-        Ok(LiveFile { file, partition: partition_row, name, recorded, extra })
+        Ok(LiveFile { file, partition: partition_row, name, recorded, extra, has_schema })
     }
 }
 

@@ -315,7 +315,7 @@ impl Repair<'_> {
         }
         let found = findings.finish();
         // What is left of the files must not be taken for all of them.
-        let unknown = [&codes::MANIFEST_DAMAGED, &codes::ENTRY_IMPOSSIBLE];
+        let unknown = [&codes::MANIFEST_DAMAGED, &codes::ENTRY_IMPOSSIBLE, &codes::SCHEMA_MISSING];
         let unread = found.findings.iter().find(|f| unknown.contains(&f.code));
         match (live, unread) {
             (Some(live), None) => Ok((live, found)),

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from frazil.capabilities import TABLE_FORMATS
+from frazil.capabilities import TABLE_FORMATS, supports
 from frazil.exceptions import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.schema import Schema
 from frazil.spark.columns import quoted
@@ -19,7 +19,7 @@ from frazil.spark.sql.grammar.tokens import shown
 from frazil.spark.sql.queries import qualified, run, spliced
 from frazil.spark.sql.session import Place, Session, renamed
 from frazil.spark.sql.terms import partition_term, shown_term
-from frazil.spark.sql.types import exact_type, has_exact_type, struct_of
+from frazil.spark.sql.types import declared_types, struct_of
 from frazil.spark.write import append
 from frazil.table import Table
 
@@ -115,27 +115,8 @@ def _new_table(place: Place, node: nodes.CreateTable, rows: DataFrame | None) ->
         "location": definition.location or properties.pop("location", None),
         "format": format_,
         "identifier_fields": names,
-        **_declared(struct, format_),
+        "declared_types": None if format_ == TABLE_FORMATS[0] else declared_types(struct),
     }
-
-
-def _declared(struct: st.StructType, format_: str) -> dict[str, Any]:
-    """The exact types of columns, for a format that has them.
-
-    Raises:
-        UnsupportedError: A part of a column has such a type.
-    """
-    if format_ == TABLE_FORMATS[0]:
-        return {}
-    found = {field.name: exact_type(field.dataType) for field in struct}
-    nested = [field.name for field in struct if found[field.name] is None and has_exact_type(field.dataType)]
-    if nested:
-        raise UnsupportedError(
-            f"column '{nested[0]}' has a part of a type such as varchar(n) or tinyint, which is not written yet",
-            {"column": nested[0]},
-            "Use string or int in structs, arrays and maps",
-        )
-    return {"declared_types": {name: text for name, text in found.items() if text is not None}}
 
 
 def _format(place: Place, definition: nodes.Definition) -> str:
@@ -168,14 +149,13 @@ def _replace(place: Place, new: Mapping[str, Any], rows: DataFrame | None) -> No
         place.catalog.replace_table(place.identifier, **new)
         return
     rows = _named(rows, new["schema"])
-    try:
-        begun = place.catalog.replace_table_transaction(place.identifier, **new)
-    except UnsupportedError:
-        # The rows may come from the table itself, which is empty once it is replaced.
+    if supports(place.catalog.load_table(place.identifier)._core, "declared_types"):
+        # Tables with exact types have no such transaction. The rows may come from the table itself, which is empty
+        # once it is replaced.
         data = rows.toArrow()
         place.catalog.replace_table(place.identifier, **new).append(data)
         return
-    with begun as transaction:
+    with place.catalog.replace_table_transaction(place.identifier, **new) as transaction:
         transaction.append(rows.toArrow())
 
 

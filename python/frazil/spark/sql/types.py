@@ -11,7 +11,7 @@ from frazil.exceptions import UnsupportedError
 from frazil.schema import Schema
 from frazil.spark.sql.grammar.nodes import Column
 
-__all__ = ["arrow_type_of", "exact_type", "has_exact_type", "struct_of"]
+__all__ = ["arrow_type_of", "declared_types", "exact_type", "has_exact_type", "parsed", "struct_of"]
 
 
 def struct_of(columns: Sequence[Column]) -> st.StructType:
@@ -19,7 +19,7 @@ def struct_of(columns: Sequence[Column]) -> st.StructType:
     fields = []
     for column in columns:
         metadata = {"comment": column.comment} if column.comment else None
-        fields.append(st.StructField(column.path[-1], _parsed(column.type), not column.required, metadata))
+        fields.append(st.StructField(column.path[-1], parsed(column.type), not column.required, metadata))
     return st.StructType(fields)
 
 
@@ -33,16 +33,17 @@ def arrow_type_of(type_: str, exact: bool = False) -> pa.DataType:
     Raises:
         UnsupportedError: The type is one of these.
     """
-    if exact and has_exact_type(_parsed(type_)):
+    if exact and has_exact_type(parsed(type_)):
         raise UnsupportedError(
             f"a column of an existing table can't get the type {type_} yet",
             hint="Use string or int, or give the type in CREATE TABLE",
         )
-    struct = st.StructType([st.StructField("c", _parsed(type_))])
+    struct = st.StructType([st.StructField("c", parsed(type_))])
     return Schema(struct).to_arrow().field(0).type
 
 
-def _parsed(type_: str) -> st.DataType:
+def parsed(type_: str) -> st.DataType:
+    """A type of Spark's SQL."""
     struct = st.StructType.fromDDL(f"c {type_}")
     found: st.DataType = struct.fields[0].dataType  # type: ignore[attr-defined]
     return found
@@ -55,6 +56,23 @@ def exact_type(type_: st.DataType) -> str | None:
     if isinstance(type_, st.VarcharType):
         return f"VARCHAR({type_.length})"
     return {"tinyint": "TINYINT", "smallint": "SMALLINT"}.get(type_.simpleString())
+
+
+def declared_types(struct: st.StructType) -> dict[str, str]:
+    """The exact types of columns, as `Catalog.create_table` takes them.
+
+    Raises:
+        UnsupportedError: A part of a column has such a type.
+    """
+    found = {field.name: exact_type(field.dataType) for field in struct}
+    nested = [field.name for field in struct if found[field.name] is None and has_exact_type(field.dataType)]
+    if nested:
+        raise UnsupportedError(
+            f"column '{nested[0]}' has a part of a type such as varchar(n) or tinyint, which is not written yet",
+            {"column": nested[0]},
+            "Use string or int in structs, arrays and maps",
+        )
+    return {name: text for name, text in found.items() if text is not None}
 
 
 def has_exact_type(type_: st.DataType) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from frazil.exceptions import InvalidInputError
+from frazil.doctor import missing_files
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark.sql.grammar.tokens import shown
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
 
@@ -48,8 +49,26 @@ def _trigger_tag_automatic_creation(given: Given) -> Rows:
 
 
 def _remove_unexisting_files(given: Given) -> Rows:
-    done = given.table.repair("lost-files", dry_run=bool(given["dry_run"]))
-    return [(step.object,) for step in done.steps]
+    """The repair `lost-files`, for files that do not exist.
+
+    Raises:
+        UnsupportedError: Files that exist are damaged. The repair would take them out, too.
+    """
+    table, repair = given.table, "lost-files"
+    lost = [step.object for step in table.repair(repair).steps]
+    missing = set()
+    if lost:
+        missing = missing_files(table._core)
+    damaged = [path for path in lost if path not in missing]
+    if damaged:
+        raise UnsupportedError(
+            f"{given.procedure} takes out missing files only, but {len(damaged)} files that exist are damaged",
+            {"path": damaged[0]},
+            f"table.repair('{repair}') takes out damaged files, too",
+        )
+    if given["dry_run"]:
+        return [(path,) for path in lost]
+    return [(step.object,) for step in table.repair(repair, dry_run=False).steps]
 
 
 def _repair_earliest_snapshot(given: Given) -> Rows:

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.sql import types as st
+
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import Schema
@@ -16,11 +18,15 @@ from frazil.spark.columns import quoted
 from frazil.spark.sql.grammar.tokens import Cursor, Name, shown
 from frazil.spark.sql.procedures.procedure import Given, Parameter, Procedure, pairs_of
 from frazil.spark.sql.session import dotted
+from frazil.spark.sql.types import declared_types, parsed
 from frazil.spark.write import append
 
 __all__ = ["PROCEDURES"]
 
 _HIVE = "hive"
+_VIEW = "VIEW"
+# Where Spark keeps the type of a column that has a length.
+_EXACT = "__CHAR_VARCHAR_TYPE_STRING"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 Rows = Sequence[Sequence[Any]]
@@ -42,30 +48,49 @@ def _migrate(given: Given, source: Name, target: Name, options: dict[str, str], 
     """Makes a table with the rows of one of Spark's.
 
     Raises:
-        InvalidInputError: The name of the source lacks its database.
+        InvalidInputError: The name of the source lacks its database, or is that of a view.
         AlreadyExistsError: The target exists.
+        UnsupportedError: A part of a column has a type such as `varchar(n)`.
     """
     if len(source) != 2:
         raise InvalidInputError(f"{shown(source)} is no name of a table with its database", hint="'default.t'")
     spark = given.session.spark
     name = ".".join(map(quoted, ("spark_catalog", *source)))
+    described = spark.catalog.getTable(name)
+    if described.tableType == _VIEW:
+        raise InvalidInputError(f"{shown(source)} is a view", hint="Name a table")
     rows = spark.table(name)
     parts = [column.name for column in spark.catalog.listColumns(name) if column.isPartition]
     catalog = given.session.catalogs[str(given.catalog)].catalog
     catalog.create_namespace(dotted(target[:-1]), if_not_exists=True)
     if parts:
         options = {"partition.default-name": _NO_VALUE, **options}
+    if described.description:
+        options = {"comment": described.description, **options}
     # A table of this format is made here, whatever the catalog makes by default.
     table = catalog.create_table(
-        dotted(target), Schema(rows.schema), partition_by=parts, properties=options, format=TABLE_FORMATS[1]
+        dotted(target),
+        Schema(rows.schema),
+        partition_by=parts,
+        properties=options,
+        format=TABLE_FORMATS[1],
+        declared_types=declared_types(_types(rows.schema)),
     )
     try:
         append(rows, table)
+        if drops:
+            spark.sql(f"DROP TABLE {name}")
     except BaseException:
-        catalog.drop_table(dotted(target), purge=True)
+        # The target has the only copy of the rows if the source was dropped all the same.
+        if spark.catalog.tableExists(name):
+            catalog.drop_table(dotted(target), purge=True)
         raise
-    if drops:
-        spark.sql(f"DROP TABLE {name}")
+
+
+def _types(columns: st.StructType) -> st.StructType:
+    """Columns with the types of the catalog. A query has texts instead of `char(n)` and `varchar(n)`."""
+    exact = {one.name: parsed(one.metadata[_EXACT]) for one in columns if _EXACT in one.metadata}
+    return st.StructType([st.StructField(one.name, exact.get(one.name, one.dataType)) for one in columns])
 
 
 def _migrate_table(given: Given) -> Rows:
@@ -80,12 +105,11 @@ def _migrate_table(given: Given) -> Rows:
 def _migrate_database(given: Given) -> Rows:
     _check_source(given)
     database = str(given["database"])
-    tables = given.session.spark.sql(f"SHOW TABLES IN spark_catalog.{quoted(database)}").toArrow().to_pylist()
     done, failed = 0, 0
-    for row in tables:
-        if row["isTemporary"]:
+    for table in given.session.spark.catalog.listTables(f"spark_catalog.{quoted(database)}"):
+        if table.isTemporary or table.tableType == _VIEW:
             continue
-        name = (database, row["tableName"])
+        name = (database, table.name)
         try:
             _migrate(given, name, name, _options(given), True)
             done += 1
