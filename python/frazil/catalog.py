@@ -417,8 +417,8 @@ class Catalog:
             properties: Table properties to set. Others stay, except those of a table of Paimon, which has only these
                 options afterwards. `format-version` may raise the version.
             location: The table's location. Another one is refused.
-            format: The format of the table. Tables of Paimon keep their partition columns. They are first emptied, and
-                then get the new definition.
+            format: The format of the table. Tables of Paimon keep the names and types of their partition columns. They
+                are first emptied, and then get the new definition.
             identifier_fields: The columns that together identify a row.
             declared_types: As for `create_table`.
 
@@ -452,7 +452,7 @@ class Catalog:
             sort_by: How rows are sorted in files.
             properties: Table properties.
             location: The location of a new table. A table that is replaced stays at its location.
-            format: `iceberg`, or in a file-system catalog `paimon` for a new table.
+            format: `iceberg`, or in a file-system catalog `paimon`. A table that is replaced has this format already.
             identifier_fields: The columns that together identify a row.
             declared_types: As for `create_table`.
         """
@@ -488,7 +488,7 @@ class Catalog:
             format: `iceberg`.
             identifier_fields: The columns that together identify a row.
             or_create: Whether a table that does not exist is created, as by `create_table_transaction`.
-            declared_types: As for `create_table`.
+            declared_types: Always refused: only tables of Paimon have exact types, and they have no such transactions.
 
         Raises:
             NotFoundError: The table does not exist, and `or_create` is not set.
@@ -525,7 +525,7 @@ class Catalog:
             location: A new folder for its files.
             format: `iceberg`. Tables of Paimon can't be created this way.
             identifier_fields: The columns that together identify a row.
-            declared_types: As for `create_table`.
+            declared_types: Always refused: only tables of Paimon have exact types, and they have no such transactions.
 
         Returns:
             The transaction. Its `commit` returns the table.

@@ -45,6 +45,10 @@ def page_of_statements() -> str:
         "Views of REST catalogs are created, replaced, renamed, queried, described, listed and dropped by SQL, too.",
         "Only `ALTER VIEW … UNSET TBLPROPERTIES` is refused. Other catalogs have no views: use temporary ones.",
         "",
+        "The argument `parallelism` of procedures is accepted and has no effect: Spark's settings decide.",
+        "`COPY INTO` refuses values that the column's type does not have. It takes a folder and `PATTERN`, not a path",
+        "with `*`. Keys of JSON are matched in any case.",
+        "",
         "| documentation | page | work | refused, with a remedy |",
         "|---|---|---|---|",
     ]
