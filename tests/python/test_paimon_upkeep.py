@@ -355,7 +355,7 @@ def test_declared_types(catalog: fz.Catalog) -> None:
         catalog.create_table("db.ice", SCHEMA, declared_types=declared)
 
 
-EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+EVOLVING = {"manifest.compression": "null", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 PARTED = pa.schema([("id", pa.int32()), ("p", pa.string())])
 
 
