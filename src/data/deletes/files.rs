@@ -62,7 +62,11 @@ pub(crate) fn read_vector(
     };
     let key = (file.path.clone(), Some((offset, bytes)), None);
     let positions = cache.positions.get(key, load, positions_bytes)?;
-    let found = positions.get(&data_file.path).cloned();
+    // In Paimon, all files with columns of the same rows share the vector of the oldest one.
+    let found = match &context.buckets {
+        None => positions.get(&data_file.path).cloned(),
+        Some(_) => positions.values().next().cloned(),
+    };
     found
         .map(|set| (set, positions))
         .ok_or_else(|| Error::corrupt("two data files share a deletion vector").with("data_file", &data_file.path))
