@@ -33,7 +33,7 @@ def ls(session: Session, name: str | None) -> None:
     Of the default catalog, of a catalog, of a namespace, or of a warehouse that is a folder.
     """
     catalog, namespace = _catalog_of(session, name)
-    tables = _tables_of(catalog, namespace)
+    tables = catalog.list_tables(namespace)
     if not tables and not session.as_json:
         output.say("There are no tables.")
     if session.as_json:
@@ -67,28 +67,18 @@ def _folder(storage: dict[str, str], place: str) -> tuple[fz.Catalog, str | None
 
     place = place.replace(os.sep, "/").rstrip("/")
     is_there = "://" in place or Path(place).expanduser().is_dir()
-    if is_there and _tables_of(at(place)):
+    if is_there and at(place).list_tables():
         return at(place), None
     above, _, name = place.rpartition("/")
     namespace = name.removesuffix(".db")
     if namespace and not namespace.startswith(".") and not above.endswith(":/"):
         # A namespace of Paimon is the folder `NAME.db`.
         with suppress(FrazilError):
-            if _tables_of(at(above or "."), namespace):
+            if at(above or ".").list_tables(namespace):
                 return at(above or "."), namespace
     if not is_there:
         raise NotFoundError("there is no such folder", {"path": place})
     return at(place), None
-
-
-def _tables_of(catalog: fz.Catalog, namespace: str | None = None) -> list[str]:
-    """The tables of a catalog or a namespace. A namespace of Paimon alone has no folder of its own to look below."""
-    if namespace is not None:
-        return catalog.list_tables(namespace)
-    try:
-        return catalog.list_tables()
-    except NotFoundError:
-        return [table for name in catalog.list_namespaces() for table in catalog.list_tables(name)]
 
 
 @looking("catalogs", table=False)
