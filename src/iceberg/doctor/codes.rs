@@ -204,6 +204,9 @@ codes! {
     VECTOR_DAMAGED Error "vector-damaged":
         "A deletion vector is damaged, or differs from its record.";
         "Restore the file, or take the vector out: deleted rows come back.";
+    VECTOR_BARE Warning "vector-bare":
+        "A file of deletion vectors has no Puffin footer. Vectors in it can be read by their recorded places.";
+        "Write the deletes again: compact(). Readers that open the file as Puffin fail.";
     DELETE_FILE_MISSING Error "delete-file-missing":
         "A delete file that the table names does not exist.";
         "Restore it, or take it out of the table: repair('lost-files'). Deleted rows come back.";

@@ -25,8 +25,19 @@ const PUFFIN_TAIL: u64 = 64 << 10;
 /// What a thread keeps between files.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// The last Puffin file.
-    puffin: Option<(String, Option<Footer>)>,
+    /// The last file of vectors.
+    vectors: Option<(String, VectorFile)>,
+}
+
+/// A file of deletion vectors.
+#[derive(Debug)]
+enum VectorFile {
+    /// It is a Puffin file.
+    Puffin(Footer),
+    /// It has no footer, for this reason.
+    Bare(String),
+    /// A finding says why nothing of it is checked.
+    Reported,
 }
 
 /// Checks a file.
@@ -201,23 +212,42 @@ fn deep(
 
 /// Checks a deletion vector: its blob in the footer of its file, and its positions if that is wanted.
 fn vector(of: &Examination<'_>, scratch: &mut Scratch, file: &DataFile, real: &str, is_first: bool) -> Result<()> {
-    let known = scratch.puffin.as_ref().is_some_and(|(path, _)| *path == file.path);
-    if !known {
-        let is_whole = !is_first || size(of, &file.path, real, file.size_bytes, &codes::DELETE_FILE_MISSING)?;
-        let mut footer = None;
-        if is_whole {
-            of.findings.looked(Looked::Footer);
-            match puffin_footer(of, real) {
-                Ok(found) => footer = Some(found),
-                Err(e) => {
-                    check_cancelled()?;
-                    of.findings.add(&codes::VECTOR_DAMAGED, &file.path, reason(&e));
-                }
-            }
-        }
-        scratch.puffin = Some((file.path.clone(), footer));
+    let known = scratch.vectors.take().filter(|(path, _)| *path == file.path);
+    let (path, found) = match known {
+        Some(known) => known,
+        None => (file.path.clone(), vector_file(of, file, real, is_first)?),
+    };
+    match &found {
+        VectorFile::Puffin(footer) => vector_in(of, footer, file)?,
+        VectorFile::Bare(why) => match positions(of, file)? {
+            Ok(()) if is_first => of.findings.add(&codes::VECTOR_BARE, &file.path, why.as_str()),
+            Ok(()) => {}
+            Err(_) => of.findings.add(&codes::VECTOR_DAMAGED, &file.path, why.as_str()),
+        },
+        VectorFile::Reported => {}
     }
-    let Some((_, Some(footer))) = &scratch.puffin else { return Ok(()) };
+    scratch.vectors = Some((path, found));
+    Ok(())
+}
+
+/// Opens the file of a vector.
+fn vector_file(of: &Examination<'_>, file: &DataFile, real: &str, is_first: bool) -> Result<VectorFile> {
+    if is_first && !size(of, &file.path, real, file.size_bytes, &codes::DELETE_FILE_MISSING)? {
+        return Ok(VectorFile::Reported);
+    }
+    of.findings.looked(Looked::Footer);
+    puffin_footer(of, real).map(VectorFile::Puffin).or_else(|e| {
+        check_cancelled()?;
+        if e.kind() == ErrorKind::CorruptTable {
+            return Ok(VectorFile::Bare(reason(&e)));
+        }
+        of.findings.add(&codes::VECTOR_DAMAGED, &file.path, reason(&e));
+        Ok(VectorFile::Reported)
+    })
+}
+
+/// Checks a deletion vector of a Puffin file.
+fn vector_in(of: &Examination<'_>, footer: &Footer, file: &DataFile) -> Result<()> {
     let (Some(offset), Some(length)) = (file.content_offset, file.content_size_bytes) else { return Ok(()) };
     let at = |blob: &&crate::codec::puffin::Blob| {
         i64::try_from(blob.offset) == Ok(offset) && i64::try_from(blob.length) == Ok(length)
@@ -239,10 +269,17 @@ fn vector(of: &Examination<'_>, scratch: &mut Scratch, file: &DataFile, real: &s
     if let Some(rows) = rows.filter(|rows| *rows != file.record_count) {
         wrong(format!("{} positions are recorded, its file says {rows}", file.record_count));
     }
-    if !of.options.deep {
-        return Ok(());
+    if of.options.deep
+        && let Err(why) = positions(of, file)?
+    {
+        wrong(why);
     }
-    let Some(named) = &file.referenced_data_file else { return Ok(()) };
+    Ok(())
+}
+
+/// Reads the positions of a deletion vector by its recorded place. The inner error says why they can't be read.
+fn positions(of: &Examination<'_>, file: &DataFile) -> Result<std::result::Result<(), String>> {
+    let Some(named) = &file.referenced_data_file else { return Ok(Ok(())) };
     of.findings.looked(Looked::Rows);
     let data_file = DataFile { path: named.clone(), ..file.clone() };
     match read_vector(of.store, &of.context, &data_file, file, &DeleteCache::new(0)) {
@@ -250,13 +287,13 @@ fn vector(of: &Examination<'_>, scratch: &mut Scratch, file: &DataFile, real: &s
             if let Some(last) = set.iter().last() {
                 locked(&of.positions).push((path_hash(named), last, file.path.clone()));
             }
+            Ok(Ok(()))
         }
         Err(e) => {
             check_cancelled()?;
-            wrong(reason(&e));
+            Ok(Err(reason(&e)))
         }
     }
-    Ok(())
 }
 
 /// The footer of a Puffin file.

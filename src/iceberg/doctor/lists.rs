@@ -13,6 +13,9 @@ use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, in_parallel_on};
 use crate::store::{Location, Store};
 
+/// Lists that are read before they are compared, at least.
+const LISTS_AT_ONCE: usize = 16;
+
 /// A snapshot whose list was read.
 #[derive(Debug)]
 pub(super) struct ListedSnapshot {
@@ -44,43 +47,70 @@ impl Lists {
     ) -> Result<Lists> {
         let snapshots = &metadata.snapshots;
         let _phase = begin_phase(Phase::ReadingSnapshots, snapshots.len());
-        let read = in_parallel_on(store.at_once(), snapshots.len(), |i| {
-            check_cancelled()?;
-            let snapshot = &snapshots[i];
-            count_done(Unit::Snapshots, 1);
-            findings.looked(Looked::Snapshot);
-            match load_manifests(store, location, snapshot) {
-                Ok(manifests) => Ok(Some(manifests)),
-                Err(e) => {
-                    let inline = format!("manifests of snapshot {}", snapshot.id);
-                    let object = snapshot.manifest_list.as_deref().unwrap_or(&inline);
-                    let (missing, damaged) = (&codes::MANIFEST_LIST_MISSING, &codes::MANIFEST_LIST_DAMAGED);
-                    findings.failed(missing, damaged, object, &e)?;
-                    Ok(None)
-                }
-            }
-        })?;
         let (mut lists, mut places) = (Lists::default(), HashMap::new());
-        for (snapshot, manifests) in snapshots.iter().zip(read) {
-            let Some(manifests) = manifests else { continue };
-            let mut own = Vec::with_capacity(manifests.len());
-            let mut seen = HashSet::with_capacity(manifests.len());
-            for manifest in manifests {
-                check_entry(metadata, snapshot, &manifest, findings);
-                let place = *places.entry(manifest.path.clone()).or_insert(lists.manifests.len() as u32);
-                if !seen.insert(place) {
-                    let evidence = format!("snapshot {} lists it twice", snapshot.id);
-                    findings.add(&codes::MANIFEST_LISTED_TWICE, &manifest.path, evidence);
-                    continue;
-                }
-                own.push(place);
-                if place as usize == lists.manifests.len() {
-                    lists.manifests.push(manifest);
+        // Lists of one table name the same manifests, so only a few lists are in memory at a time.
+        for snapshots in snapshots.chunks(store.at_once().max(LISTS_AT_ONCE)) {
+            let read = in_parallel_on(store.at_once(), snapshots.len(), |i| {
+                check_cancelled()?;
+                count_done(Unit::Snapshots, 1);
+                read_list(store, location, &snapshots[i], findings)
+            })?;
+            for (snapshot, manifests) in snapshots.iter().zip(read) {
+                if let Some(manifests) = manifests {
+                    lists.add(metadata, snapshot, manifests, &mut places, findings);
                 }
             }
-            lists.snapshots.push(ListedSnapshot { snapshot: snapshot.clone(), manifests: own });
         }
         Ok(lists)
+    }
+
+    /// Adds the list of a snapshot. `places` has the places of manifests by their paths.
+    fn add(
+        &mut self,
+        metadata: &TableMetadata,
+        snapshot: &Arc<Snapshot>,
+        manifests: Vec<ManifestFile>,
+        places: &mut HashMap<String, u32>,
+        findings: &Findings,
+    ) {
+        let mut own = Vec::with_capacity(manifests.len());
+        let mut seen = HashSet::with_capacity(manifests.len());
+        for manifest in manifests {
+            check_entry(metadata, snapshot, &manifest, findings);
+            let known = places.get(&manifest.path).copied();
+            let place = known.unwrap_or(self.manifests.len() as u32);
+            if !seen.insert(place) {
+                let evidence = format!("snapshot {} lists it twice", snapshot.id);
+                findings.add(&codes::MANIFEST_LISTED_TWICE, &manifest.path, evidence);
+                continue;
+            }
+            own.push(place);
+            if known.is_none() {
+                places.insert(manifest.path.clone(), place);
+                self.manifests.push(manifest);
+            }
+        }
+        self.snapshots.push(ListedSnapshot { snapshot: snapshot.clone(), manifests: own });
+    }
+}
+
+/// Reads the list of a snapshot; `None` if it cannot be read.
+fn read_list(
+    store: &dyn Store,
+    location: &Location,
+    snapshot: &Snapshot,
+    findings: &Findings,
+) -> Result<Option<Vec<ManifestFile>>> {
+    findings.looked(Looked::Snapshot);
+    match load_manifests(store, location, snapshot) {
+        Ok(manifests) => Ok(Some(manifests)),
+        Err(e) => {
+            let inline = format!("manifests of snapshot {}", snapshot.id);
+            let object = snapshot.manifest_list.as_deref().unwrap_or(&inline);
+            let (missing, damaged) = (&codes::MANIFEST_LIST_MISSING, &codes::MANIFEST_LIST_DAMAGED);
+            findings.failed(missing, damaged, object, &e)?;
+            Ok(None)
+        }
     }
 }
 
