@@ -1,24 +1,16 @@
-"""DuckDB and PyIceberg read each kind of file that Frazil writes, and get the rows that Frazil gets.
-
-DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may
-be in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are
-skipped.
-"""
+"""DuckDB and PyIceberg read each kind of file that Frazil writes, and get the rows that Frazil gets."""
 
 from __future__ import annotations
 
 import decimal
-import functools
 import json
-import os
 import pathlib
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from duckdb_side import by_duckdb
 from pyiceberg.table import StaticTable
 
 import frazil as fz
@@ -37,33 +29,9 @@ SCHEMA = pa.schema(
 MERGE_ON_READ = {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")}
 
 DUCKDB = """
-import importlib.util, json, pathlib, sys
-import duckdb
-con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-def load(name):
-    spec = importlib.util.find_spec("duckdb_extension_" + name)
-    found = sorted(pathlib.Path(spec.origin).parent.glob("extensions/*/*.duckdb_extension")) if spec else []
-    con.execute(f"LOAD '{found[-1]}'" if found else f"LOAD {name}")
-try:
-    load("avro"); load("iceberg")
-except Exception as e:
-    sys.exit(f"no extension: {e}")
-if len(sys.argv) > 1:
-    rows = con.execute(f"select id, g, day::text, v, d::text, s.x, s.l from iceberg_scan('{sys.argv[1]}')").fetchall()
-    print(json.dumps(rows))
+rows = con.execute(f"select id, g, day::text, v, d::text, s.x, s.l from iceberg_scan('{sys.argv[2]}')").fetchall()
+print(json.dumps(rows))
 """
-
-
-@functools.cache
-def duckdb_python() -> str | None:
-    """An interpreter whose DuckDB has the extension."""
-    peers = pathlib.Path(__file__).parents[2] / ".venv-peers" / "bin" / "python"
-    candidates = (os.environ.get("FRAZIL_DUCKDB_PYTHON"), str(peers) if peers.exists() else None, sys.executable)
-    for python in filter(None, candidates):
-        if subprocess.run([python, "-c", DUCKDB], capture_output=True).returncode == 0:
-            return python
-    return None
-
 
 Row = tuple[Any, ...]
 
@@ -89,16 +57,11 @@ def by_pyiceberg(table: fz.Table) -> list[Row]:
     return plain(StaticTable.from_metadata(table.metadata_location).scan().to_arrow())
 
 
-def by_duckdb(table: fz.Table) -> list[Row]:
-    python = duckdb_python()
-    if python is None:
-        pytest.skip("no DuckDB with its extension for Iceberg: name a Python that has it in FRAZIL_DUCKDB_PYTHON")
-    done = subprocess.run([python, "-c", DUCKDB, table.metadata_location], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return ordered([tuple(row) for row in json.loads(done.stdout)])
+def read_by_duckdb(table: fz.Table) -> list[Row]:
+    return ordered([tuple(row) for row in json.loads(by_duckdb(DUCKDB, table.metadata_location))])
 
 
-READERS = {"pyiceberg": by_pyiceberg, "duckdb": by_duckdb}
+READERS = {"pyiceberg": by_pyiceberg, "duckdb": read_by_duckdb}
 
 
 def rows(given: range | list[int], v: float = 0.5) -> pa.Table:

@@ -208,11 +208,11 @@ class Change:
         self.metadata["location"] = update["location"].rstrip("/")
 
     def set_properties(self, update: Json) -> None:
-        given = update.get("updates") or update["updated"]
+        given = update["updates" if "updates" in update else "updated"]
         self.metadata["properties"].update({k: v for k, v in given.items() if k != "format-version"})
 
     def remove_properties(self, update: Json) -> None:
-        for name in update.get("removals") or update["removed"]:
+        for name in update["removals" if "removals" in update else "removed"]:
             self.metadata["properties"].pop(name, None)
 
     def set_statistics(self, update: Json) -> None:

@@ -53,9 +53,9 @@ def changed_view(base: Json, updates: list[Json]) -> Json:
             case "set-location":
                 m["location"] = update["location"]
             case "set-properties":
-                m["properties"].update(update.get("updates") or update["updated"])
+                m["properties"].update(update["updates" if "updates" in update else "updated"])
             case "remove-properties":
-                for name in update.get("removals") or update["removed"]:
+                for name in update["removals" if "removals" in update else "removed"]:
                     m["properties"].pop(name, None)
             case "add-schema":
                 last_schema = _add_schema(m, without_nulls(update["schema"]))
