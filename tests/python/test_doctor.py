@@ -220,6 +220,7 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         "manifest-counts-hide",
         manifest(lambda m: m.update(added_files_count=0, existing_files_count=0)),
     ),
+    "entries removed": ("manifest-entries-lost", lambda t: t.entries(lambda entries: entries.pop())),
     "wrong counts": ("manifest-counts", manifest(lambda m: m.update(added_files_count=50))),
     "wrong row counts": ("manifest-counts", manifest(lambda m: m.update(added_rows_count=1))),
     "summary that hides files": (

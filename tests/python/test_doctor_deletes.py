@@ -152,6 +152,37 @@ def test_lost_manifests_are_left_out(events: fz.Table) -> None:
     assert table.snapshot.summary["total-records"] == "100"
 
 
+@pytest.mark.parametrize("name", ["manifest with fewer entries", "entries removed"])
+def test_the_entries_of_a_cut_manifest_stay(name: str, catalog: fz.Catalog) -> None:
+    """What is left of it is written again, and the rows of the rest are named as lost."""
+    table = catalog.create_table("db.cut", event_rows(0, 1).schema, partition_by=["country"])
+    rows = event_rows(0, 100)
+    table.append(rows)
+    planted = Planted(table)
+    files = {f["file_path"]: f["record_count"] for f in planted.files()}
+    FAULTS[name][1](planted)
+    left = {f["file_path"]: f["record_count"] for f in planted.files()}
+    lost = sum(files.values()) - sum(left.values())
+    assert 0 < lost < 100
+    table = fz.open_table(planted.root)
+    everything = table.repair()
+    assert everything.rows_lost == table.repair("manifests").rows_lost == lost
+    assert table.repair("manifests", dry_run=False).rows_lost == lost
+    assert len(ids(table)) == 100 - lost
+    assert table.snapshot.summary["total-records"] == str(100 - lost)
+    assert not table.repair().steps, "the older snapshot keeps the finding until it expires"
+
+
+def test_a_lost_manifest_of_deletes_loses_no_rows(catalog: fz.Catalog) -> None:
+    planted = Planted(with_deletes(catalog, 2))
+    planted.manifest_paths(1)[0].unlink()
+    table = fz.open_table(planted.root)
+    [step] = table.repair("manifests").steps
+    assert "come back" in step.action
+    assert table.repair("manifests", dry_run=False).rows_lost == 0
+    assert len(ids(table)) == 100
+
+
 def test_totals_are_mended(events: fz.Table) -> None:
     planted = Planted(events)
     FAULTS["wrong totals"][1](planted)

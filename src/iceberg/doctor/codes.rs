@@ -143,13 +143,16 @@ codes! {
         "Go back to another snapshot.";
     MANIFEST_MISSING Error "manifest-missing":
         "A manifest does not exist.";
-        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
+        "Restore it. repair('manifests') takes it out of the table. Its files are lost, or its deleted rows come back.";
     MANIFEST_DAMAGED Error "manifest-damaged":
         "A manifest is damaged.";
-        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
+        "Restore it. repair('manifests') takes it out of the table. Its files are lost, or its deleted rows come back.";
     MANIFEST_TRUNCATED Error "manifest-truncated":
         "A manifest is only a part of the recorded one.";
-        "Restore it. repair('manifests') takes it out of the table. Its files are lost.";
+        "Restore it. repair('manifests') writes it again from the entries that are left.";
+    MANIFEST_ENTRIES_LOST Error "manifest-entries-lost":
+        "A manifest has fewer entries and rows than the manifest list records.";
+        "Restore it. repair('manifests') writes it again from the entries that are left.";
     MANIFEST_LENGTH Warning "manifest-length":
         "A manifest has another length than the manifest list records.";
         "Write the manifests again: repair('manifests').";

@@ -45,7 +45,7 @@ pub(super) fn check(of: &Examination<'_>, place: usize) -> Result<Vec<FileToChec
             return Ok(Vec::new());
         }
     };
-    check_header(of, listed, &manifest, bytes.len());
+    let is_whole = check_header(of, listed, &manifest, bytes.len());
     let (Ok(spec), Ok(schema)) = (of.metadata.spec_by_id(listed.spec_id), of.metadata.schema()) else {
         return Ok(Vec::new());
     };
@@ -55,7 +55,8 @@ pub(super) fn check(of: &Examination<'_>, place: usize) -> Result<Vec<FileToChec
     let mut reading =
         ManifestCheck { of, listed, place, spec, schema, totals: ManifestTotals::default(), out: Vec::new() };
     match reading.entries(&manifest) {
-        Ok(()) => reading.compare(),
+        Ok(()) if is_whole => reading.compare(),
+        Ok(()) => {}
         Err(e) => of.findings.failed(&codes::MANIFEST_DAMAGED, &codes::MANIFEST_DAMAGED, &listed.path, &e)?,
     }
     let ManifestCheck { totals, out, .. } = reading;
@@ -63,10 +64,11 @@ pub(super) fn check(of: &Examination<'_>, place: usize) -> Result<Vec<FileToChec
     Ok(out)
 }
 
-/// Compares the header with the entry in the manifest list.
-fn check_header(of: &Examination<'_>, listed: &ManifestFile, manifest: &Manifest<'_>, bytes: usize) {
+/// Compares the header with the entry in the manifest list. `false` if the manifest is only a part of the recorded one.
+fn check_header(of: &Examination<'_>, listed: &ManifestFile, manifest: &Manifest<'_>, bytes: usize) -> bool {
     let (path, findings) = (&listed.path, of.findings);
-    if let Err(e) = listed.size().check(manifest, bytes) {
+    let size = listed.size().check(manifest, bytes);
+    if let Err(e) = &size {
         findings.add(&codes::MANIFEST_TRUNCATED, path, e.message());
     } else if listed.length_bytes != bytes as i64 {
         let evidence = format!("{} bytes are recorded, the file has {bytes}", listed.length_bytes);
@@ -80,6 +82,7 @@ fn check_header(of: &Examination<'_>, listed: &ManifestFile, manifest: &Manifest
         let evidence = format!("the list says {}, the manifest {spec}", listed.spec_id);
         findings.add(&codes::MANIFEST_SPEC_DIFFERS, path, evidence);
     }
+    size.is_ok()
 }
 
 /// One manifest that is being read.
@@ -188,6 +191,15 @@ impl ManifestCheck<'_> {
         }
     }
 
+    /// Whether there are fewer entries and fewer rows than recorded. Some writers record one of them wrongly.
+    fn lacks_entries(&self) -> bool {
+        let rows = [self.listed.added_rows_count, self.listed.existing_rows_count, self.listed.deleted_rows_count];
+        let recorded_rows = rows.into_iter().try_fold(0i64, |sum, n| sum.checked_add(n?));
+        let (entries, found_rows) =
+            self.totals.entries.iter().fold((0i64, 0i64), |(n, rows), e| (n + e.0, rows.saturating_add(e.1)));
+        self.listed.size().entries().is_some_and(|n| entries < n) && recorded_rows.is_some_and(|n| found_rows < n)
+    }
+
     /// Compares the counts of the manifest list with the entries.
     fn compare(&self) {
         let (path, listed, findings) = (&self.listed.path, self.listed, self.of.findings);
@@ -210,7 +222,8 @@ impl ManifestCheck<'_> {
             .map(|(what, recorded, found)| format!("{} {what} are recorded, it has {found}", recorded.unwrap_or(0)))
             .collect();
         if !(differing.is_empty() || says_empty && live > 0) {
-            findings.add(&codes::MANIFEST_COUNTS, path, differing.join("; "));
+            let code = if self.lacks_entries() { &codes::MANIFEST_ENTRIES_LOST } else { &codes::MANIFEST_COUNTS };
+            findings.add(code, path, differing.join("; "));
         }
         let least = self.totals.min_sequence.filter(|least| *least < listed.min_sequence_number);
         if let Some(least) = least {

@@ -20,7 +20,7 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::committing;
 use crate::iceberg::maintain::live_deletes::LiveFiles;
 use crate::iceberg::manifest::entries::EntryRequest;
-use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::manifest::walk::{EntryBatch, MetadataWalk};
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -117,8 +117,12 @@ impl Repair<'_> {
 
     /// The manifests that can't be read.
     fn lost_manifests(&self) -> Result<HashSet<String>> {
-        let codes = [&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED, &codes::MANIFEST_TRUNCATED];
-        Ok(objects(self.diagnosis()?, &codes))
+        Ok(objects(self.diagnosis()?, &[&codes::MANIFEST_MISSING, &codes::MANIFEST_DAMAGED]))
+    }
+
+    /// The manifests that lack entries.
+    fn cut_manifests(&self) -> Result<HashSet<String>> {
+        Ok(objects(self.diagnosis()?, &[&codes::MANIFEST_TRUNCATED, &codes::MANIFEST_ENTRIES_LOST]))
     }
 
     /// Reads the entries of manifests. A dry run that also repairs manifests sees them as they will be.
@@ -127,8 +131,9 @@ impl Repair<'_> {
         let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
         let mut manifests = self.manifest_files()?;
         if self.options.dry_run && self.repairs_manifests() {
-            let lost = self.lost_manifests()?;
+            let (lost, cut) = (self.lost_manifests()?, self.cut_manifests()?);
             manifests.retain(|m| !lost.contains(&m.path));
+            manifests.iter_mut().filter(|m| cut.contains(&m.path)).for_each(of_any_length);
         }
         let found = walk.entries(&manifests, &EntryRequest::default(), read);
         found.map_err(|e| match e.kind() {
@@ -141,7 +146,7 @@ impl Repair<'_> {
 
     /// Writes the manifests of `main` again, if one of them is wrong.
     fn manifests(&self) -> Result<Repaired> {
-        let (diagnosis, lost) = (self.diagnosis()?, self.lost_manifests()?);
+        let (diagnosis, lost, cut) = (self.diagnosis()?, self.lost_manifests()?, self.cut_manifests()?);
         let wrong = objects(
             diagnosis,
             &[
@@ -157,11 +162,21 @@ impl Repair<'_> {
         );
         let mut steps = Vec::new();
         for m in self.manifest_files()? {
-            let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
-            let (action, rows_lost) = match (lost.contains(&m.path), wrong.contains(&m.path)) {
-                (true, _) => ("takes it and its files out of the table", u64::try_from(rows).unwrap_or(0)),
-                (false, true) => ("writes it again from its entries", 0),
-                (false, false) => continue,
+            let is_data = m.content == ManifestContent::Data;
+            let (action, rows_lost) = if lost.contains(&m.path) {
+                match is_data {
+                    true => ("takes it and its files out of the table", recorded_rows(&m)),
+                    false => ("takes it out of the table: rows that its files deleted come back", 0),
+                }
+            } else if cut.contains(&m.path) {
+                match is_data {
+                    true => ("writes it again from the entries that are left", self.lost_rows(&m)?),
+                    false => ("writes it again from the entries that are left: other deleted rows come back", 0),
+                }
+            } else if wrong.contains(&m.path) {
+                ("writes it again from its entries", 0)
+            } else {
+                continue;
             };
             steps.push(RepairStep { kind: RepairKind::Manifests, object: m.path, action: action.into(), rows_lost });
         }
@@ -177,6 +192,19 @@ impl Repair<'_> {
         // Totals are copied from the snapshot before, which counted lost files.
         let (table, _) = Repair { table: &table, ..*self }.summaries()?;
         Ok((table, steps))
+    }
+
+    /// The rows that a manifest records but its entries lack.
+    fn lost_rows(&self, m: &ManifestFile) -> Result<u64> {
+        let inner = &self.table.inner;
+        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
+        let mut left = m.clone();
+        of_any_length(&mut left);
+        let found = walk.entries(&[left], &EntryRequest::default(), |batch| {
+            let rows = batch.columns.rows().filter_map(|row| batch.columns.record_count.get(row));
+            Ok(rows.fold(0u64, |sum, n| sum.saturating_add(u64::try_from(*n).unwrap_or(0))))
+        })?;
+        Ok(recorded_rows(m).saturating_sub(found.into_iter().fold(0, u64::saturating_add)))
     }
 
     /// Takes files out that are missing, cut off or damaged.
@@ -219,7 +247,8 @@ impl Repair<'_> {
     /// Removes delete files that delete nothing.
     fn dangling(&self) -> Result<Repaired> {
         // Which deletes are left over is known once the manifests are repaired.
-        if self.options.dry_run && self.repairs_manifests() && !self.lost_manifests()?.is_empty() {
+        let is_later = self.options.dry_run && self.repairs_manifests();
+        if is_later && !(self.lost_manifests()?.is_empty() && self.cut_manifests()?.is_empty()) {
             return Ok(self.nothing());
         }
         let commit = CommitOptions { branch: None, snapshot_properties: self.options.snapshot_properties.clone() };
@@ -272,6 +301,17 @@ impl Repair<'_> {
         })?;
         Ok(totals_of(parts.iter()))
     }
+}
+
+/// The rows of live files that a manifest list records for a manifest.
+fn recorded_rows(m: &ManifestFile) -> u64 {
+    let rows = m.added_rows_count.unwrap_or(0).saturating_add(m.existing_rows_count.unwrap_or(0));
+    u64::try_from(rows).unwrap_or(0)
+}
+
+/// Takes a manifest as it is, also if it is shorter than recorded.
+fn of_any_length(m: &mut ManifestFile) {
+    m.length_bytes = 0;
 }
 
 /// The objects of findings with some codes.

@@ -25,6 +25,11 @@ pub struct ListedSize {
 }
 
 impl ListedSize {
+    /// Entries of any status, as recorded.
+    pub(crate) fn entries(&self) -> Option<i64> {
+        self.entries
+    }
+
     /// Whether a file of this length may be the whole manifest without a look at its entries.
     pub(crate) fn may_be_whole(&self, bytes: u64) -> bool {
         self.length_bytes <= 0 || bytes >= self.length_bytes.unsigned_abs()
