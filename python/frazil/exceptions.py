@@ -33,6 +33,11 @@ _LONGEST = 18_000
 """The most bytes of a text of an error."""
 
 
+def _public(text: str) -> str:
+    # Names of files that are not UTF-8 have halves of characters.
+    return _core.public_text(text.encode("utf-8", "backslashreplace").decode("utf-8"), _LONGEST)
+
+
 class FrazilError(Exception):
     """Any error that Frazil raises. Its texts never show secrets.
 
@@ -45,10 +50,10 @@ class FrazilError(Exception):
     kind: ClassVar[str] = "error"
 
     def __init__(self, message: str, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
-        self._message = _core.public_text(message, _LONGEST)
+        self._message = _public(message)
         super().__init__(self._message)
-        self.context: dict[str, str] = {k: _core.public_text(str(v), _LONGEST) for k, v in (context or {}).items()}
-        self.hint = None if hint is None else _core.public_text(hint, _LONGEST)
+        self.context: dict[str, str] = {k: _public(str(v)) for k, v in (context or {}).items()}
+        self.hint = None if hint is None else _public(hint)
 
     def __str__(self) -> str:
         # Errors of the core have all of it in their message.

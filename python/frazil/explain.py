@@ -18,6 +18,7 @@ from frazil.display.figures import (
     rows_kept,
     time_text,
 )
+from frazil.display.tables import public
 from frazil.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Explain"]
 
 _WIDTH = 100
+_MOST_TEXT = 4000
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -185,11 +187,15 @@ def _head(facts: dict[str, Any]) -> list[str]:
         "filter": facts["filter"] or "true",
         "select": ", ".join(facts["select"]) or "(no columns)",
     }
-    lines = [plain(f"Scan of {facts['table']}")]
+    lines = [public(f"Scan of {facts['table']}")]
     for name, text in named.items():
         if text:
             lines += textwrap.wrap(
-                plain(text), _WIDTH, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14, max_lines=4
+                public(text, _MOST_TEXT),
+                _WIDTH,
+                initial_indent=f"  {name:<12}",
+                subsequent_indent=" " * 14,
+                max_lines=4,
             )
     return lines
 
@@ -201,10 +207,10 @@ def _clauses(facts: dict[str, Any]) -> list[str]:
         used = "prunes by " + ", ".join(stages) if stages else "prunes nothing, only asked of rows"
         limits = "".join(f"; {limit}" for limit in clause["limits"])
         lines += textwrap.wrap(
-            plain(clause["clause"]), _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=3
+            public(clause["clause"], _MOST_TEXT), _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=3
         )
         lines += textwrap.wrap(
-            plain(used + limits), _WIDTH, initial_indent="      ", subsequent_indent="      ", max_lines=4
+            public(used + limits, _MOST_TEXT), _WIDTH, initial_indent="      ", subsequent_indent="      ", max_lines=4
         )
     return [*lines, ""] if lines else []
 

@@ -38,6 +38,8 @@ __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask
 PART_BYTES = 8 << 20
 """The default size of the data manifests in one part of a plan, in bytes."""
 
+_MOST_TEXT = 4000
+
 
 @answers()
 @checked
@@ -408,7 +410,7 @@ class Scan:
         return self._core.count()
 
     def __repr__(self) -> str:
-        parts = [repr(tables.public(self._table.location)), *(f"where {text}" for text in self._filters)]
+        parts = [f"where {text}" for text in self._filters]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
         parts += ["changes"] if self._changes else []
@@ -416,7 +418,8 @@ class Scan:
         parts += [f"since {value}" for value in _version_members(self._since).values()]
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
-        return f"Scan({', '.join(parts)})"
+        shown = [repr(tables.public(self._table.location)), *(tables.public(part, _MOST_TEXT) for part in parts)]
+        return f"Scan({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
         facts = [("table", self._table.location), ("snapshot", str(self.snapshot_id or "the table is empty"))]

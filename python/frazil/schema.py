@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.display import tables
+from frazil.display.figures import plain
 from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.names import answers
@@ -39,7 +40,7 @@ class Field(NamedTuple):
     children: tuple[Field, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}"
+        return plain(f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}")
 
 
 @answers("schema")
@@ -133,7 +134,7 @@ class Schema:
         return len(self.fields)
 
     def __str__(self) -> str:
-        return str(self._core)
+        return "\n".join(map(plain, str(self._core).split("\n")))
 
     __repr__ = __str__
 
@@ -264,7 +265,7 @@ class PartitionField(NamedTuple):
         return hash(self[:-1])
 
     def __str__(self) -> str:
-        return f"{self.name}: {_term(self.transform, self.column, self.source_id)}"
+        return plain(f"{self.name}: {_term(self.transform, self.column, self.source_id)}")
 
 
 @answers("partition_spec")
@@ -321,7 +322,7 @@ class SortField(NamedTuple):
 
     def __str__(self) -> str:
         term = _term(self.transform, self.column, self.source_id)
-        return f"{term} {'desc' if self.descending else 'asc'} nulls {'first' if self.nulls_first else 'last'}"
+        return plain(f"{term} {'desc' if self.descending else 'asc'} nulls {'first' if self.nulls_first else 'last'}")
 
 
 @answers("sort_order")

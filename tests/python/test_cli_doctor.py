@@ -57,3 +57,16 @@ def test_a_table_without_metadata_is_restored(table: fz.Table, capsys: pytest.Ca
     printed(capsys, 0, "repair", table.location, "--restore", "--yes")
     assert printed(capsys, 0, "count", table.location) == "5\n"
     assert main(["repair", "db.t", "--restore", "--yes"]) == 2
+
+
+@pytest.mark.parametrize("name", ["v18446744073709551615.metadata.json", "18446744073709551615-a.metadata.json"])
+def test_a_table_without_a_next_version_is_not_restored(
+    table: fz.Table, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in Path(table.location, "metadata").glob("*.metadata.json"):
+        path.unlink()
+    Path(table.location, "metadata", name).write_text("{", "utf-8")
+    before = sorted(Path(table.location, "metadata").iterdir())
+    assert main(["repair", table.location, "--restore", "--yes"]) == 1
+    assert "no version number is left" in capsys.readouterr().err
+    assert sorted(Path(table.location, "metadata").iterdir()) == before

@@ -379,6 +379,36 @@ def test_errors_of_users_pass(tmp_path: Path, records: Records) -> None:
     assert (facts["outcome"], facts["error"]) == ("failed", "KeyError")
 
 
+class _Raising(logging.Handler):
+    """A handler with a fault of its own: it does not catch what it raises."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ValueError(record.getMessage())
+
+
+def test_errors_of_handlers_do_not_reach_callers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first commit has happened, so its caller must not see an error and try again."""
+    table = made(tmp_path, "iceberg")
+    logger, handler = logging.getLogger("frazil"), _Raising(logging.DEBUG)
+    reports: list[dict[str, Any]] = []
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with fz.on_report(lambda _: 1 / 0), fz.on_report(reports.append):
+            table = table.append(rows(1, 2))
+        assert table.scan().to_arrow().num_rows == 2
+        assert len(list(table.scan().plan_files())) == 1
+        with pytest.raises(fz.InvalidInputError):
+            table.scan("no_such_column = 1").to_arrow()
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    assert len(table.snapshots) == 1
+    assert [report["report-type"] for report in reports] == ["commit-report"]
+    assert "Logging error" in capsys.readouterr().err
+
+
 def test_verbs_inside_of_verbs(tmp_path: Path, records: Records) -> None:
     """What a user's generator reads is a verb of its own."""
     table = made(tmp_path, "iceberg").append(rows(1))

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,9 +22,10 @@ import pytest
 
 import frazil as fz
 from frazil.cli import main
-from frazil.report import overlaps, tree
+from frazil.display.picture import explain_html
+from frazil.report import overlaps, parts, tree
 from frazil.report.decisions import decided
-from frazil.report.gathering import table_page
+from frazil.report.gathering import explanation_page, table_page
 from frazil.report.serving import PageServer
 from frazil.report.treemap import Box, hatches, squarified
 
@@ -205,6 +207,40 @@ def test_hostile_names_are_only_text(tmp_path: Path, form: str) -> None:
     html = table.scan(fz.col("c") == HOSTILE).explain(files=True).to_html()
     is_safe(html)
     assert any("</style>" in text for text in Page(html).within("code"))
+
+
+def test_no_part_of_a_secret_stays_where_a_text_is_cut(tmp_path: Path) -> None:
+    """A path is cut at its beginning, where the name of the secret is, and a file's name is what follows a slash."""
+    secret = "Geheim/" * 60
+    path = f"https://store.example/t/f.parquet?X-Amz-Security-Token={secret}"
+    assert "Geheim" not in parts.cut(path, 120)
+    table = made(tmp_path, "iceberg")
+    table = table.append(rows(0, "a"))
+    explained = table.scan("c = 'https://user:Geheim@store.example/f?sig=Geheim'").explain(files=True)
+    paths = pa.array([path])
+    manifests, files = (
+        found.set_column(found.schema.get_field_index(name), name, paths)
+        for found, name in ((explained.manifests, "manifest_path"), (explained.files, "file_path"))
+    )
+    files = files.set_column(files.schema.get_field_index("manifest_path"), "manifest_path", paths)
+    texts = [
+        explanation_page(explained.to_dict(), manifests, files),
+        explanation_page(explained.to_dict(), manifests, None),
+        explain_html(explained.to_dict(), manifests, None),
+        str(explained),
+        repr(table.scan("c = 'https://user:Geheim@store.example/'")),
+    ]
+    assert ["***" in text for text in texts] == [True] * len(texts)
+    assert ["Geheim" in text for text in texts] == [False] * len(texts)
+
+
+def test_texts_of_a_table_have_no_control_characters() -> None:
+    name = "a\x1b[31m\x9b\u202e"
+    schema = fz.Schema(pa.schema([(name, pa.int64())]))
+    field = fz.PartitionField(name, "identity", 1, 1000, name)
+    for text in (str(schema), repr(schema), str(schema.fields[0]), str(field), repr(fz.PartitionSpec(0, (field,)))):
+        assert "a\\x1b[31m\\x9b\\u202e" in text
+        assert text.replace("\n", "").isprintable()
 
 
 def test_a_hostile_name_of_a_column_and_of_the_folder(tmp_path: Path) -> None:
@@ -509,6 +545,29 @@ def test_a_server_answers_only_this_machine(served: tuple[fz.Table, PageServer])
     assert answer(server, "/", "HEAD") == (200, "")
     for method in ("POST", "PUT", "DELETE"):
         assert answer(server, "/", method)[0] == 501
+
+
+def raw_answer(server: PageServer, lines: str) -> str:
+    """The first line of the answer to a request that is written by hand."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        connection.sendall(lines.encode())
+        return connection.makefile("rb").readline().decode().strip()
+
+
+def test_a_server_answers_no_page_of_another_site(
+    served: tuple[fz.Table, PageServer], capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, server = served
+    host = f"Host: 127.0.0.1:{server.server_port}\r\n"
+    image = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n"
+    frame = "Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n"
+    link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+    typed = "Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+    for fetched, status in ((image, 403), (frame, 403), (link, 200), (typed, 200), ("", 200)):
+        assert raw_answer(server, f"GET / HTTP/1.1\r\n{host}{fetched}\r\n").split(" ")[1] == str(status)
+    assert " 421 " in raw_answer(server, f"GET / HTTP/1.1\r\n{host}Host: evil.example\r\n\r\n")
+    assert " 400 " in raw_answer(server, f"GET http://[/ HTTP/1.1\r\n{host}\r\n")
+    assert capfd.readouterr().err == ""
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:

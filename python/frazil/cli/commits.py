@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import frazil as fz
 from frazil.capabilities import supports
-from frazil.display.commits import changed
+from frazil.display.commits import changed, integer_of
 from frazil.display.figures import amount
 from frazil.exceptions import FrazilError
 
@@ -48,14 +48,13 @@ def what(table: fz.Table, snapshot: fz.Snapshot, counts_files: bool = False) -> 
         counts_files: Whether to read manifests for the number of files, if the summary does not have it.
     """
     summary = snapshot.summary
-    delta, total = summary.get("delta-records"), summary.get("total-records")
-    if delta is None or total is None or "added-records" in summary:
+    rows, total = (integer_of(summary.get(name, "")) for name in ("delta-records", "total-records"))
+    if rows is None or total is None or "added-records" in summary:
         return ", ".join(changed(summary))
-    rows = int(delta)
     found = [f"{'+' if rows > 0 else '-'}{amount(abs(rows), 'row')}"] if rows else []
     if counts_files and snapshot.operation == "append":
         files = files_added_by(table, snapshot.id)
         found += [] if files is None else [f"+{amount(files, 'file')}"]
-    stored = amount(int(total), "row")
+    stored = amount(total, "row")
     found.append(f"{stored} stored, before merging" if merges_rows(table) else f"{stored} in all")
     return ", ".join(found)

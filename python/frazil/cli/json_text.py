@@ -23,12 +23,19 @@ __all__ = ["document", "error_json", "line", "objects", "plain_text", "read", "v
 
 def document(found: Any) -> str:
     """A JSON document, indented."""
-    return json.dumps(value(found), indent=2, ensure_ascii=False, allow_nan=False)
+    return _shown(json.dumps(value(found), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def line(found: Any) -> str:
     """A JSON document in one line."""
-    return json.dumps(value(found), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _shown(json.dumps(value(found), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def _shown(text: str) -> str:
+    """The same JSON, with escapes in place of characters that act on a terminal or change the direction of text."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def read(text: str) -> Any:

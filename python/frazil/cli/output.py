@@ -17,7 +17,8 @@ from rich.console import Console
 
 from frazil import _core
 from frazil.cli import json_text
-from frazil.display.tables import public, public_options
+from frazil.display.figures import plain
+from frazil.display.tables import masked, public, public_options
 
 __all__ = [
     "document",
@@ -27,6 +28,7 @@ __all__ = [
     "lines",
     "masked",
     "masked_all",
+    "masked_options",
     "public",
     "public_options",
     "say",
@@ -48,11 +50,6 @@ def _styled(text: str, **style: Any) -> str:
     return text if is_plain else click.style(text, **style)
 
 
-def masked(text: str) -> str:
-    """A text without secrets, with its lines."""
-    return _core.public_text(text, max(1 << 20, 4 * len(text)))
-
-
 def masked_all(found: Any) -> Any:
     """Nested values without secrets in their texts."""
     if isinstance(found, str):
@@ -62,9 +59,14 @@ def masked_all(found: Any) -> Any:
     return [masked_all(member) for member in found] if isinstance(found, (list, tuple)) else found
 
 
+def masked_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Options for JSON, whole. Stars stand for the values of secrets."""
+    return {name: "***" if _core.is_secret_option(name) else masked(value) for name, value in options.items()}
+
+
 def say(text: str) -> None:
-    """Prints a message for people."""
-    click.echo(text, err=True)
+    """Prints a message for people, with its lines."""
+    click.echo(_plain_lines(text), err=True)
 
 
 def document(value: Any) -> None:
@@ -74,7 +76,12 @@ def document(value: Any) -> None:
 
 def lines(text: str) -> None:
     """Prints text, with its lines."""
-    click.echo(masked(text))
+    click.echo(_plain_lines(masked(text)))
+
+
+def _plain_lines(text: str) -> str:
+    """Lines without other control characters. Names and values come from tables."""
+    return "\n".join(map(plain, text.split("\n")))
 
 
 def heading(text: str) -> None:

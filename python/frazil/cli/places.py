@@ -9,6 +9,7 @@ import frazil as fz
 from frazil.arguments import At, configuration
 from frazil.capabilities import supports
 from frazil.cli.values import moment_of
+from frazil.display.commits import integer_of
 from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
 
 __all__ = ["Places", "at_of", "has_lost_metadata", "is_place", "with_db_suffix"]
@@ -138,29 +139,29 @@ def at_of(table: fz.Table, text: str | None) -> At | None:
     """A version: the name of a branch or tag, a snapshot's id, a day or a time, `snapshot^` for its parent."""
     if text is None:
         return None
-    if text in table.refs:
+    refs = table.refs
+    if text in refs:
         return text
-    if text.endswith("^"):
-        return _parent(table, text[:-1])
-    if text.lstrip("-").isdecimal():
-        return int(text)
+    name, steps = text, 0
+    while name.endswith("^") and name not in refs:
+        name, steps = name[:-1], steps + 1
+    if steps:
+        return _ancestor(table, at_of(table, name or "main"), steps)
+    if (snapshot := integer_of(text)) is not None:
+        return snapshot
     return moment_of(text) or text
 
 
-def _parent(table: fz.Table, text: str) -> int:
-    """The id of the snapshot before a version."""
-    at = at_of(table, text or "main")
-    wanted = table.scan(at=at).snapshot_id
-    snapshots = table.snapshots
-    found = next((snapshot for snapshot in snapshots if snapshot.id == wanted), None)
-    if found is None:
-        raise NotFoundError("the version does not exist", {"version": text})
-    parent = found.parent_id
-    if parent is None:
-        # Tables whose snapshots don't name a parent number them.
-        numbered = not supports(table._core, "snapshot_parents")
-        earlier = [snapshot.id for snapshot in snapshots if snapshot.id < found.id]
-        parent = max(earlier) if earlier and numbered else None
-    if parent is None:
-        raise NotFoundError("there is no version before this one", {"version": str(found.id)})
-    return parent
+def _ancestor(table: fz.Table, at: At | None, steps: int) -> int | None:
+    """The id of the snapshot that is some steps before a version."""
+    known = {snapshot.id: snapshot.parent_id for snapshot in table.snapshots}
+    if not supports(table._core, "snapshot_parents"):
+        # Such snapshots don't name a parent. Their numbers are their order.
+        ids = sorted(known)
+        known = dict(zip(ids, [None, *ids], strict=False))
+    found = table.scan(at=at).snapshot_id
+    for _ in range(steps):
+        before, found = found, None if found is None else known.get(found)
+        if found is None:
+            raise NotFoundError("there is no version before this one", {"version": str(before)})
+    return found

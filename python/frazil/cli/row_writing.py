@@ -5,6 +5,7 @@ Only one batch is in memory. A reader that closes the pipe (`| head`) ends the w
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import click
 
 from frazil.cli import json_text, output
+from frazil.display.figures import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +40,23 @@ class _Sink(Protocol):
     def flush(self) -> None: ...
 
 
+class _Shown:
+    """A terminal that gets no characters that act on it: values come from tables. Lines stay as they are."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        # A write may end within a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def write(self, data: Any) -> int:
+        text = self._decoder.decode(bytes(data))
+        self._sink.write("".join(c if c == "\n" else plain(c) for c in text).encode("utf-8"))
+        return len(data)
+
+    def flush(self) -> None:
+        self._sink.flush()
+
+
 class _Ending:
     """A stream that drops what is written after `end`.
 
@@ -47,7 +66,7 @@ class _Ending:
 
     closed = False
 
-    def __init__(self, sink: BinaryIO) -> None:
+    def __init__(self, sink: _Sink) -> None:
         self._sink = sink
         self._ended = False
 
@@ -85,7 +104,7 @@ def write_rows(scan: Scan, form: str | None, as_json: bool) -> None:
     if form == "table":
         output.grid(reader.schema.names, _tuples(reader))
         return
-    sink = _Ending(sys.stdout.buffer)
+    sink = _Ending(_Shown(sys.stdout.buffer) if is_terminal else sys.stdout.buffer)
     try:
         _WRITERS[form](reader, sink)
     except BaseException:

@@ -14,6 +14,7 @@ Ctrl-C and a closed pipe end the process by their signals, so shells see 130 and
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -84,7 +85,9 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
     if as_json:
         output.say(error_json("usage", error.format_message()))
     else:
-        error.show(sys.stderr)
+        shown = io.StringIO()
+        error.show(shown)
+        output.say(shown.getvalue().rstrip("\n"))
     return error.exit_code if isinstance(error, click.UsageError) else FAULT
 
 

@@ -32,7 +32,7 @@ class _Age(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
-        if found := re.fullmatch(r"(\d+)\s*([smhdw])", value.strip()):
+        if found := re.fullmatch(r"([0-9]{1,18})\s*([smhdw])", value.strip()):
             try:
                 return dt.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
             except OverflowError:
@@ -49,7 +49,7 @@ class _Size(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", value.strip().lower())
+        found = re.fullmatch(r"([0-9]{1,18})\s*([kmgt]?)(i?b)?", value.strip().lower())
         if found is None:
             self.fail(f"'{value}' is not a size such as 128MiB or 1g", param, ctx)
         size = int(found[1]) * _SIZES[found[2]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from frazil.display.figures import amount
 
-__all__ = ["changed", "rows_of"]
+__all__ = ["changed", "integer_of", "rows_of"]
 
 
 def changed(summary: Mapping[str, str]) -> list[str]:
@@ -37,5 +38,10 @@ def rows_of(summary: Mapping[str, str], after: str = "") -> list[str]:
 
 
 def _count(summary: Mapping[str, str], name: str) -> int | None:
-    text = summary.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+    count = integer_of(summary.get(name, ""))
+    return None if count is None or count < 0 else count
+
+
+def integer_of(text: str) -> int | None:
+    """The integer that a text of a table says. None for other texts, as anybody may have written it."""
+    return int(text) if re.fullmatch("-?[0-9]{1,19}", text) else None

@@ -10,7 +10,8 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil.display.figures import amount, bytes_text, cache_text, commit_lines, number, plain, rows_kept, time_text
+from frazil.display.figures import amount, bytes_text, cache_text, commit_lines, number, rows_kept, time_text
+from frazil.display.tables import masked, public
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,8 +62,7 @@ def merged(cells: list[Cell], most: int = MOST_CELLS) -> list[Cell]:
 
 
 def _text(text: object) -> str:
-    shown = plain(str(text))
-    return html.escape(shown if len(shown) <= _MOST_TEXT else shown[:_MOST_TEXT] + "…")
+    return html.escape(public(text, _MOST_TEXT))
 
 
 def svg(height: int, title: str, inside: Iterable[str], width: int = _WIDTH) -> str:
@@ -139,7 +139,7 @@ def _partitions(files: pa.Table) -> list[Cell]:
 
 def _manifests(manifests: pa.Table) -> list[Cell]:
     rows = zip(*(manifests.column(name).to_pylist() for name in ("manifest_path", "kept", "reason")), strict=True)
-    return [Cell(f"{path.rsplit('/', 1)[-1]} {reason}".strip(), int(kept), 1) for path, kept, reason in rows]
+    return [Cell(f"{masked(path).rsplit('/', 1)[-1]} {reason}".strip(), int(kept), 1) for path, kept, reason in rows]
 
 
 def _clauses(clauses: list[dict[str, Any]]) -> str:

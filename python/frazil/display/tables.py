@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from frazil import _core
 from frazil.display.figures import amount, plain
 
-__all__ = ["MOST_ROWS", "escaped", "grid", "page", "public", "public_options"]
+__all__ = ["MOST_ROWS", "escaped", "grid", "masked", "page", "public", "public_options"]
 
 MOST_ROWS = 100
 """The most rows of one table. A last row counts the others."""
@@ -22,8 +22,18 @@ _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 
 def public(text: object, most: int = _MOST_TEXT) -> str:
     """A text without secrets and control characters, cut if it is long."""
-    shown = plain(_core.public_text(str(text), max(most * 4, 1024)))
+    shown = plain(_without_secrets(str(text), max(most * 4, 1024)))
     return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def masked(text: str) -> str:
+    """A text without secrets, not cut. A text is cut or split after this: else the end of a secret may remain."""
+    return _without_secrets(text, max(1 << 20, 4 * len(text)))
+
+
+def _without_secrets(text: str, most: int) -> str:
+    # Names of files that are not UTF-8 have halves of characters.
+    return _core.public_text(text.encode("utf-8", "backslashreplace").decode("utf-8"), most)
 
 
 def public_options(options: Mapping[str, str]) -> dict[str, str]:

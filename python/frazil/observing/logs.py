@@ -6,6 +6,7 @@ Nothing is logged in a program that has never imported `logging`. Without a hand
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ def is_enabled(level: int) -> bool:
 
 
 def write(level: int, message: str, facts: dict[str, Any]) -> None:
-    """Writes a record. Its attribute `frazil` has the facts, and its place is the caller's line outside of Frazil."""
+    """Writes a record. Its attribute `frazil` has the facts, and its place is the caller's line outside of Frazil.
+
+    An error of the program's handlers and filters is shown as `logging` shows those of its own handlers. It must not
+    reach the caller: the verb may have committed.
+    """
     found = logger()
     if found is None or not found.isEnabledFor(level):
         return
@@ -51,4 +56,11 @@ def write(level: int, message: str, facts: dict[str, Any]) -> None:
     file, line, name = "(unknown file)", 0, "(unknown function)"
     if frame is not None:
         file, line, name = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-    found.handle(found.makeRecord("frazil", level, file, line, message, (), None, name, {"frazil": facts}))
+    record = found.makeRecord("frazil", level, file, line, message, (), None, name, {"frazil": facts})
+    try:
+        found.handle(record)
+    except Exception:
+        import logging
+
+        with suppress(Exception):
+            logging.NullHandler().handleError(record)

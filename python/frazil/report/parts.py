@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from frazil.display.figures import number
 from frazil.display.picture import svg
-from frazil.display.tables import MOST_ROWS, escaped, grid
+from frazil.display.tables import MOST_ROWS, escaped, grid, masked
 
 __all__ = ["Section", "cut", "folded", "note", "picture", "scrolled", "section"]
 
@@ -45,7 +45,8 @@ def note(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The end of a long text, such as a path."""
+    """The end of a long text without secrets, such as a path."""
+    text = masked(text)
     return text if len(text) <= most else "…" + text[1 - most :]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from frazil.display.tables import escaped
@@ -63,9 +64,14 @@ class PageServer(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
-    def is_named_by(self, host: str | None) -> bool:
-        """Whether a request's host is this server."""
-        return host in (f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}")
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Shows a fault. A browser that was closed is not one."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+    def is_named_by(self, hosts: list[str]) -> bool:
+        """Whether a request's only host is this server."""
+        return hosts in ([f"{LOOPBACK}:{self.server_port}"], [f"localhost:{self.server_port}"])
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -82,15 +88,28 @@ class _Handler(BaseHTTPRequestHandler):
         self._served(False)
 
     def _served(self, has_body: bool) -> None:
-        if not self.server.is_named_by(self.headers.get("Host")):
+        if not self.server.is_named_by(self.headers.get_all("Host", [])):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "Host must be this machine")
             return
-        address = urlsplit(self.path)
+        if not self._is_opened_by_user():
+            self.send_error(HTTPStatus.FORBIDDEN, "Pages of other sites may not use this page")
+            return
+        try:
+            address = urlsplit(self.path)
+        except ValueError:
+            self.send_error(HTTPStatus.BAD_REQUEST)
+            return
         if address.path != "/":
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         given = {name: values[-1].strip() for name, values in parse_qs(address.query).items()}
         self._answer(*_made(self.server, given), has_body)
+
+    def _is_opened_by_user(self) -> bool:
+        """Whether a page of another site only links here. It may not make this server work by images and scripts."""
+        if self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
+            return True
+        return self.headers.get("Sec-Fetch-Mode") == "navigate" and self.headers.get("Sec-Fetch-Dest") == "document"
 
     def _answer(self, status: HTTPStatus, text: str, has_body: bool) -> None:
         body = text.encode("utf-8", "replace")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from frazil.display.figures import amount, bytes_text, number
-from frazil.display.tables import escaped
+from frazil.display.tables import escaped, masked
 from frazil.report.decisions import Decision
 from frazil.report.parts import Section, cut, folded, note, picture, section
 from frazil.report.plan import Plan
@@ -138,7 +138,7 @@ def _shapes(plan: Plan, groups: list[tuple[str, list[_Cell]]]) -> Iterator[str]:
 
 
 def _name(path: str, letters: int) -> str:
-    name = path.rsplit("/", 1)[-1]
+    name = masked(path).rsplit("/", 1)[-1]
     return name if len(name) <= letters else name[: max(letters - 1, 0)] + "…"
 
 

@@ -17,6 +17,7 @@ from frazil.cli.look.health import health_of, sizes_of
 from frazil.cli.look.rows import AT, WHERE
 from frazil.cli.places import is_place
 from frazil.cli.session import Session, looking
+from frazil.display.commits import integer_of
 from frazil.display.figures import amount, bytes_text, number
 from frazil.exceptions import FrazilError, NotFoundError
 
@@ -156,11 +157,11 @@ def spec(session: Session, table: str) -> None:
 @looking("properties")
 def properties(session: Session, table: str) -> None:
     """Show the table's properties. Secrets are hidden."""
-    found = output.public_options(session.table(table).properties)
+    found = session.table(table).properties
     if session.as_json:
-        output.document(found)
+        output.document(output.masked_options(found))
     else:
-        output.grid(("property", "value"), sorted(found.items()))
+        output.grid(("property", "value"), sorted(output.public_options(found).items()))
 
 
 @looking("show")
@@ -210,9 +211,9 @@ def _named(table: fz.Table, sizes: dict[str, int | None]) -> dict[str, Any]:
     refs = [str(ref) for ref in table.refs.values() if ref.name != "main"]
     files, size = sizes["data_files"] or 0, sizes["data_bytes"] or 0
     rows = amount(sizes["rows"] or 0, "row")
-    stored = table.snapshot.summary.get("total-records") if table.snapshot is not None and merges_rows(table) else None
-    if stored is not None:
-        rows += f" after merging ({number(int(stored))} stored)"
+    summary = table.snapshot.summary if table.snapshot is not None and merges_rows(table) else {}
+    if (stored := integer_of(summary.get("total-records", ""))) is not None:
+        rows += f" after merging ({number(stored)} stored)"
     held = [rows, amount(files, "file"), bytes_text(size)]
     return {
         "location": table.location,
@@ -245,13 +246,18 @@ def _show_commits(table: fz.Table) -> None:
 def _facts(table: fz.Table, sizes: dict[str, int | None], health: list[str]) -> dict[str, Any]:
     snapshot = table.snapshot
     commits = [
-        {"snapshot_id": s.id, "timestamp": s.timestamp, "operation": s.operation, "summary": s.summary}
+        {
+            "snapshot_id": s.id,
+            "timestamp": s.timestamp,
+            "operation": s.operation,
+            "summary": output.masked_options(s.summary),
+        }
         for s in table.snapshots[-_SHOWN_COMMITS:][::-1]
     ]
     return {
         "name": table.name,
-        "location": table.location,
-        "metadata_location": table.metadata_location,
+        "location": output.masked(table.location),
+        "metadata_location": output.masked(table.metadata_location),
         "format": f"{table.format}",
         "format_version": table.format_version,
         "uuid": table.uuid,
@@ -262,6 +268,6 @@ def _facts(table: fz.Table, sizes: dict[str, int | None], health: list[str]) -> 
         "sizes": sizes,
         "refs": [ref._asdict() for ref in table.refs.values()],
         "last_commits": commits,
-        "properties": output.public_options(table.properties),
+        "properties": output.masked_options(table.properties),
         "health": health,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import frazil as fz
+from frazil.display.commits import integer_of
 from frazil.display.figures import amount, bytes_text, number
 
 __all__ = ["health_of", "sizes_of"]
@@ -49,7 +50,7 @@ def health_of(table: fz.Table, sizes: dict[str, int | None]) -> list[str]:
     """What could be better, one sentence each, with the command that mends it."""
     files, size, rows = (sizes[name] or 0 for name in ("data_files", "data_bytes", "rows"))
     partitions = sizes["partitions"] or 1
-    target = int(table.properties.get(_TARGET, _DEFAULT_TARGET))
+    target = integer_of(table.properties.get(_TARGET, "")) or _DEFAULT_TARGET
     found = []
     # A partition with little data can't have a larger file.
     if files >= _MANY_FILES and files > 4 * partitions and size / files < target / 8:

@@ -31,7 +31,8 @@ def snapshots(session: Session, table: str, limit: int | None) -> None:
     found = opened.snapshots[::-1][:limit]
     if session.as_json:
         names = ("id", "parent_id", "sequence_number", "timestamp", "operation", "schema_id", "summary")
-        output.document([{name: getattr(s, name) for name in names} for s in found])
+        shown = [{name: getattr(s, name) for name in names} for s in found]
+        output.document([{**s, "summary": output.masked_options(s["summary"])} for s in shown])
         return
     rows = [
         (

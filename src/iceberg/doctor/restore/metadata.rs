@@ -56,7 +56,7 @@ pub fn restore(store: &Arc<dyn Store>, root: &str, dry_run: bool) -> Result<(Str
         },
         None => from_lists(store, root)?,
     };
-    let path = next_path(root, at.as_deref());
+    let path = next_path(root, at.as_deref())?;
     if !dry_run {
         let metadata = TableMetadata { last_updated_ms: now_ms().max(metadata.last_updated_ms), ..metadata };
         store.put_if_absent(&path, &encode_metadata(&metadata)).with("path", &path)?;
@@ -70,14 +70,24 @@ pub fn restore(store: &Arc<dyn Store>, root: &str, dry_run: bool) -> Result<(Str
 }
 
 /// The path of the next metadata file, in the line of names of the last one.
-fn next_path(root: &str, last: Option<&str>) -> String {
+///
+/// # Errors
+/// `Unsupported` if no larger number is left.
+fn next_path(root: &str, last: Option<&str>) -> Result<String> {
     let folder = join(root, METADATA_FOLDER);
     let name = last.and_then(|last| last.rsplit('/').next()).unwrap_or_default();
     let digits = name.split_once('-').map(|(digits, _)| digits).filter(|d| d.bytes().all(|b| b.is_ascii_digit()));
-    match (digits.and_then(|d| d.parse::<u64>().ok()), version_of(name)) {
-        (Some(number), _) => join(&folder, &format!("{:05}-{}.metadata.json", number + 1, uuid::Uuid::new_v4())),
-        (None, version) => join(&folder, &format!("v{}.metadata.json", version.unwrap_or(0) + 1)),
-    }
+    let number = digits.and_then(|d| d.parse::<u64>().ok());
+    let next = number.or(version_of(name)).unwrap_or(0).checked_add(1).ok_or_else(|| {
+        Error::unsupported("no version number is left after that of the last metadata file")
+            .with("path", last.unwrap_or_default())
+            .hint("Move this file out of the folder")
+    })?;
+    let name = match number {
+        Some(_) => format!("{next:05}-{}.metadata.json", uuid::Uuid::new_v4()),
+        None => format!("v{next}.metadata.json"),
+    };
+    Ok(join(&folder, &name))
 }
 
 /// `N` of a path to `v<N>.metadata.json`.
