@@ -10,6 +10,7 @@ import base64
 import datetime as dt
 import json
 import math
+import re
 import uuid
 from collections.abc import Mapping
 from decimal import Decimal
@@ -18,17 +19,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ACTING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 __all__ = ["document", "error_json", "line", "objects", "plain_text", "read", "read_exact", "value"]
 
 
 def document(found: Any) -> str:
     """A JSON document, indented."""
-    return json.dumps(value(found), indent=2, ensure_ascii=False, allow_nan=False)
+    return _escaped(json.dumps(value(found), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def line(found: Any) -> str:
     """A JSON document in one line."""
-    return json.dumps(value(found), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _escaped(json.dumps(value(found), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def _escaped(text: str) -> str:
+    """JSON without characters that act on a terminal, or end a line. They are in texts, where escapes mean the same."""
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def read(text: str) -> Any:

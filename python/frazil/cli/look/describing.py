@@ -237,7 +237,8 @@ def _show_commits(table: fz.Table) -> None:
         for s in snapshots[-_SHOWN_COMMITS:][::-1]
     ]
     if rows:
-        output.grid(("time (UTC)", "snapshot", "operation", "what"), rows, "  ")
+        fit = output.Fit(whole=("snapshot", "time (UTC)"))
+        output.grid(("time (UTC)", "snapshot", "operation", "what"), rows, "  ", fit)
     else:
         output.lines("  none: the table is empty")
 
