@@ -508,3 +508,22 @@ def test_partitions_are_shown_as_in_paths(table: str, shell: Shell) -> None:
     for arguments in (("files", "lake/db/hours"), ("partitions", "lake/db/hours")):
         assert all(text in shell(*arguments) for text in wanted)
     assert all(text in shell("diff", "lake/db/hours", empty) for text in wanted)
+
+
+def test_snapshots_with_a_damaged_manifest_can_expire(table: str, shell: Shell) -> None:
+    min(Path(table, "metadata").glob("*-m0.avro"), key=lambda path: path.stat().st_mtime_ns).write_bytes(b"")
+    shell("repair", table, "--yes")
+    arguments = ("expire", table, "--older-than", "0s", "--retain-last", "1")
+    shell(*arguments, "--yes", code=1)
+    assert "--keep-files expires without reading these files; frazil orphans finds them later" in shell.err
+    assert shell(*arguments, "--keep-files", "--dry-run").endswith(" snapshots and leaves their files.\n")
+    shell(*arguments, "--keep-files", "--yes")
+    assert shell("doctor", table).startswith("Nothing found in 1 snapshot")
+    assert shell("count", table) == "2\n"
+
+
+def test_a_namespace_of_paimon_without_tables_is_listed(keyed: str, shell: Shell) -> None:
+    shell("drop", keyed, "--yes")
+    for place in ("pw", "pw/db", "pw/db.db"):
+        assert shell("ls", place) == ""
+        assert shell.err == "There are no tables.\n"

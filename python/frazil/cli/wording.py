@@ -53,6 +53,7 @@ _COMMANDS = (
     (r"\bstrategy='(\w+)'", r"--strategy \1"),
     (r", or those given as options=\{\.\.\.\}", ": see frazil set"),
     (r"\bLeave out rows=True", "Leave out --rows"),
+    (r"\bdelete_files=False expires", "--keep-files expires"),
     (r"\bdelete_files=False; dry_run=True lists", "--keep-files; --dry-run lists"),
     (r"\buse purge=True", "use --purge"),
     (r"\buse purge=False", "leave out --purge"),

@@ -46,7 +46,8 @@ def expire(
     }
     found = opened.maintain.expire_snapshots(dry_run=True, **given)
     plan = {"snapshots": found.snapshots, "refs": found.refs, "files": found.files, "changelogs": found.changelogs}
-    counted = f"{amount(len(found.snapshots), 'snapshot')} and {amount(len(found.files), 'file')}"
+    files = "leaves their files" if keep_files else amount(len(found.files), "file")
+    counted = f"{amount(len(found.snapshots), 'snapshot')} and {files}"
     kept = _least_kept(opened) if retain_last is None else ""
     if not session.agreed(plan, f"Expire removes {counted}.{kept}", not found.snapshots and not found.files):
         return

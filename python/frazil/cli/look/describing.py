@@ -74,8 +74,9 @@ def _folder(storage: dict[str, str], place: str) -> tuple[fz.Catalog, str | None
     if namespace and not namespace.startswith(".") and not above.endswith(":/"):
         # A namespace of Paimon is the folder `NAME.db`.
         with suppress(FrazilError):
-            if at(above or ".").list_tables(namespace):
-                return at(above or "."), namespace
+            found = at(above or ".")
+            if found.list_tables(namespace) or (not is_there and found.namespace_exists(namespace)):
+                return found, namespace
     if not is_there:
         raise NotFoundError("there is no such folder", {"path": place})
     return at(place), None
