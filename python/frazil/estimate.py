@@ -88,13 +88,17 @@ class Estimate(NamedTuple):
             f"  data files     {_at_most(self.data_files)}",
             f"  delete files   {_at_most(self.delete_files)}",
             f"  rows           {_at_most(self.rows)}",
-            f"  memory         {_about(self.streamed_memory_bytes)} streamed, "
-            f"{_about(self.table_memory_bytes)} as a table",
+            f"  memory         {self._memory()}",
         ]
         if self.cached_manifests is not None:
             trouble = "" if self.cache_trouble is None else f"; {plain(self.cache_trouble)}"
             lines.append(f"  plan cache     {amount(self.cached_manifests, 'manifest')}{trouble}")
         return "\n".join(lines)
+
+    def _memory(self) -> str:
+        if self.streamed_memory_bytes is None and self.table_memory_bytes is None:
+            return "unknown"
+        return f"{_about(self.streamed_memory_bytes)} streamed, {_about(self.table_memory_bytes)} as a table"
 
 
 def _at_most(n: int | None) -> str:

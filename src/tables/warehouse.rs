@@ -107,14 +107,15 @@ impl Catalog for SharedWarehouse {
 
     fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         let paimon = match self.paimon.list_tables(namespace) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
-            tables => tables?,
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            tables => Some(tables?),
         };
         let mut out = match self.iceberg.list_tables(namespace) {
-            Err(e) if e.kind() == ErrorKind::NotFound && !paimon.is_empty() => Vec::new(),
+            // A database of Paimon is a namespace, even without tables.
+            Err(e) if e.kind() == ErrorKind::NotFound && paimon.is_some() => Vec::new(),
             tables => tables?,
         };
-        out.extend(paimon);
+        out.extend(paimon.into_iter().flatten());
         out.sort_unstable();
         out.dedup();
         Ok(out)

@@ -266,7 +266,11 @@ def test_errors_without_a_repair_are_said(table: str, shell: Shell) -> None:
     (lost,) = Path(table, "metadata").glob(f"snap-{first}-*.avro")
     lost.unlink()
     assert "1 error" in shell("doctor", table, code=1)
+    shell("tag", table, "first", "--at", str(first), "--yes")
     assert shell("repair", table, "--dry-run") == "0 steps would be done\n1 error without a repair: see frazil doctor\n"
+    shell("tag", table, "first", "--drop", "--yes")
+    text = shell("repair", table, "--dry-run")
+    assert text.endswith("1 error left in older snapshots, until they expire: see frazil expire\n")
 
 
 def test_append_says_what_a_path_is(table: str, folder: Path, shell: Shell) -> None:
@@ -386,3 +390,140 @@ def test_a_tag_moves_to_the_newest_version(table: str, shell: Shell) -> None:
     newest = fz.open_table(table).snapshots[-1].id
     shell("tag", table, "v1", "--replace", "--yes")
     assert fz.open_table(table).refs["v1"].snapshot_id == newest
+
+
+def test_errors_that_a_repair_leaves_are_in_older_snapshots(table: str, keyed: str, folder: Path, shell: Shell) -> None:
+    first = "manifest-[0-9a-f]*-0"
+    places = {table: Path(table, "metadata").glob("*-m0.avro"), keyed: (folder / "pw/db.db/pk/manifest").glob(first)}
+    for place, manifests in places.items():
+        min(manifests, key=lambda path: path.stat().st_mtime_ns).write_bytes(b"")
+        text = shell("repair", place, "--yes")
+        assert "manifests: " in text
+        assert text.endswith("1 error left in older snapshots, until they expire: see frazil expire\n")
+
+
+def test_a_damaged_table_of_paimon_is_found_by_the_place_it_was_created_at(
+    keyed: str, folder: Path, shell: Shell
+) -> None:
+    place = folder / "pw/db.db/pk"
+    newest = place / "snapshot" / "snapshot-3"
+    whole = newest.read_text("utf-8")
+    newest.write_text("{", "utf-8")
+    assert "snapshot-damaged" in shell("doctor", keyed, code=1)
+    shell("repair", keyed, "--restore", "--yes", code=2)
+    assert "--restore writes metadata files, which Apache Paimon does not have" in shell.err
+    newest.write_text(whole, "utf-8")
+    (place / "schema" / "schema-0").unlink()
+    for given in (keyed, place):
+        shell("count", given, code=1)
+        assert "frazil doctor says what is wrong with the table" in shell.err
+        assert "schema-missing" in shell("doctor", given, code=1)
+
+
+def test_branches_of_paimon_are_versions_of_their_own(keyed: str, folder: Path, shell: Shell) -> None:
+    shell("tag", keyed, "first", "--at", "1", "--yes")
+    shell("branch", keyed, "dev", "--at", "first", "--yes")
+    Path("three.csv").write_text("id,name\n3,Kim\n", "utf-8")
+    assert shell("append", keyed, "three.csv", "--branch", "dev", "--yes") == "Added 1 row to the branch dev: 2.\n"
+    result = shell.json("append", keyed, "three.csv", "--branch", "dev", "--yes")["result"]
+    assert (result["snapshot_id"], result["rows_added"]) == (3, 1)
+    # Both are at snapshot 3, which are two snapshots.
+    assert (shell("count", keyed, "--at", "dev"), shell("count", keyed)) == ("3\n", "2\n")
+    found = shell.json("diff", keyed, "main", "dev")
+    assert (found["before"], found["after"]) == (3, 3)
+    assert [found["totals"][side]["rows"] for side in ("before", "after")] == [2, 3]
+    assert {file["change"] for file in found["files"]} == {"added", "removed"}
+    assert "{" not in shell("diff", keyed, "main", "dev", "--files")
+    shell("diff", keyed, "main", "dev", "--rows", code=1)
+    assert "the change log of a branch" in shell.err
+    shell("count", keyed, "--at", "dev^", code=1)
+    assert "Name it by a tag" in shell.err
+    # A tag keeps a snapshot that has expired.
+    shell("expire", keyed, "--older-than", "0s", "--retain-last", "1", "--yes")
+    assert shell.json("diff", keyed, "first", "main")["totals"]["before"]["rows"] == 2
+    assert [row["parent_id"] for row in shell.json("history", keyed)] == [2]
+
+
+def test_an_append_to_a_new_branch_says_so(table: str, folder: Path, shell: Shell) -> None:
+    Path("row.csv").write_text("id\n9\n", "utf-8")
+    arguments = ("append", table, "row.csv", "--branch", "dev")
+    assert shell(*arguments, "--dry-run").endswith("This creates the branch dev.\n")
+    assert "Added 1 row in 1 file to the branch dev: " in shell(*arguments, "--yes")
+    assert shell(*arguments, "--dry-run").endswith(" to events, branch dev.\n")
+
+
+def test_options_of_references_do_not_go_together(table: str, shell: Shell) -> None:
+    shell("branch", table, "dev", "--yes")
+    for options, said in (
+        (("--drop", "--rename", "new"), "--drop and --rename can't be given together"),
+        (("--drop", "--replace"), "--drop and --replace can't be given together"),
+        (("--rename", "new", "--at", "main^"), "--rename and --at can't be given together"),
+        (("--drop", "--at", "main^"), "--drop and --at can't be given together"),
+        (("--fast-forward", "main", "--at", "main^"), "--fast-forward and --at can't be given together"),
+    ):
+        shell("branch", table, "dev", *options, "--yes", code=2)
+        assert said in shell.err
+    assert set(fz.open_table(table).refs) == {"main", "dev"}
+    # What can't be done is said before the question.
+    shell("branch", table, "dev", "--dry-run", code=1)
+    assert "the table has a branch of this name already" in shell.err
+    for options in (("--rename", "new"), ("--fast-forward", "main")):
+        shell("branch", table, "none", *options, "--dry-run", code=2)
+        assert "no branch or tag 'none'" in shell.err
+
+
+def test_wrong_types_and_names_have_a_remedy(table: str, folder: Path, shell: Shell) -> None:
+    for kind in ("foo", "decimal(50, 2)", "list<foo>"):
+        shell("create", "lake/db/new", "-c", f"id {kind}", "--yes", code=2)
+        assert "Types are boolean, int, long" in shell.err
+        assert "doctor" not in shell.err
+    (folder / ".pyiceberg.yaml").write_text("catalog:\n  prod:\n    warehouse: lake\n", "utf-8")
+    shell("count", "prod.events", code=2)
+    assert "Write prod.NAMESPACE.events, or see frazil ls prod" in shell.err
+
+
+def test_arguments_of_python_are_options(table: str, keyed: str, shell: Shell) -> None:
+    for code, arguments, said in (
+        (2, ("compact", keyed, "--all", "--dry-run"), "--all is not for tables of Apache Paimon"),
+        (2, ("compact", keyed, "--min-files", "3", "--dry-run"), "table's options: see frazil set"),
+        (1, ("expire", keyed, "--snapshot", "1", "--dry-run"), "Use --older-than or --retain-last"),
+        (2, ("compact", table, "--sort-by", "id", "--zorder-by", "id", "-n"), "--zorder-by to --strategy zorder"),
+        (2, ("compact", table, "--strategy", "zorder", "--dry-run"), "Give --zorder-by"),
+    ):
+        shell(*arguments, code=code)
+        assert said in shell.err
+
+
+def test_partitions_are_shown_as_in_paths(table: str, shell: Shell) -> None:
+    columns = ("-c", "ts timestamp", "-c", "day date", "--partition-by", "hour(ts)", "--partition-by", "month(day)")
+    shell("create", "lake/db/hours", *columns, "--yes")
+    Path("rows.csv").write_text("ts,day\n1969-12-31T23:30:00,1969-12-31\n2026-01-31T10:00:00,2026-01-31\n,\n", "utf-8")
+    shell("append", "lake/db/hours", "rows.csv", "--yes")
+    wanted = (
+        "ts_hour=1969-12-31-23, day_month=1969-12",
+        "ts_hour=2026-01-31-10, day_month=2026-01",
+        "ts_hour=null, day_month=null",
+    )
+    empty = fz.open_table("lake/db/hours").inspect.metadata_log_entries()["file"].to_pylist()[0]
+    for arguments in (("files", "lake/db/hours"), ("partitions", "lake/db/hours")):
+        assert all(text in shell(*arguments) for text in wanted)
+    assert all(text in shell("diff", "lake/db/hours", empty) for text in wanted)
+
+
+def test_snapshots_with_a_damaged_manifest_can_expire(table: str, shell: Shell) -> None:
+    min(Path(table, "metadata").glob("*-m0.avro"), key=lambda path: path.stat().st_mtime_ns).write_bytes(b"")
+    shell("repair", table, "--yes")
+    arguments = ("expire", table, "--older-than", "0s", "--retain-last", "1")
+    shell(*arguments, "--yes", code=1)
+    assert "--keep-files expires without reading these files; frazil orphans finds them later" in shell.err
+    assert shell(*arguments, "--keep-files", "--dry-run").endswith(" snapshots and leaves their files.\n")
+    shell(*arguments, "--keep-files", "--yes")
+    assert shell("doctor", table).startswith("Nothing found in 1 snapshot")
+    assert shell("count", table) == "2\n"
+
+
+def test_a_namespace_of_paimon_without_tables_is_listed(keyed: str, shell: Shell) -> None:
+    shell("drop", keyed, "--yes")
+    for place in ("pw", "pw/db", "pw/db.db"):
+        assert shell("ls", place) == ""
+        assert shell.err == "There are no tables.\n"

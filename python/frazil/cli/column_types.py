@@ -8,10 +8,15 @@ import click
 
 import frazil as fz
 from frazil.cli import json_text
+from frazil.exceptions import CorruptTableError, UnsupportedError
 
 __all__ = ["schema_of_columns"]
 
 _SYNONYMS = {"bigint": "long", "integer": "int", "text": "string", "bool": "boolean", "bytes": "binary"}
+_TYPES = (
+    "boolean, int, long, float, double, decimal(10, 2), date, time, timestamp, timestamptz, string, uuid, binary, "
+    "fixed[16], list<int>, map<string, int>, struct<a: int>"
+)
 _OPENING, _CLOSING = "<(", ">)"
 
 
@@ -28,7 +33,11 @@ def schema_of_columns(columns: tuple[str, ...]) -> fz.Schema:
         fields.append({"id": next(ids), "name": name, "required": required, "type": kind.strip()})
     for field in fields:
         field["type"] = _type(str(field["type"]), ids)
-    return fz.Schema.from_json(json_text.line({"type": "struct", "schema-id": 0, "fields": fields}))
+    try:
+        return fz.Schema.from_json(json_text.line({"type": "struct", "schema-id": 0, "fields": fields}))
+    except (UnsupportedError, CorruptTableError) as error:
+        # Nothing is wrong with a table: the type is mistyped.
+        raise click.UsageError(f"{error}. Types are {_TYPES}") from error
 
 
 def _type(text: str, ids: object) -> object:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["document", "error_json", "line", "objects", "plain_text", "read", "value"]
+__all__ = ["document", "error_json", "line", "objects", "plain_text", "read", "read_exact", "value"]
 
 
 def document(found: Any) -> str:
@@ -41,6 +41,23 @@ def _shown(text: str) -> str:
 def read(text: str) -> Any:
     """The value of a JSON text."""
     return json.loads(text)
+
+
+def read_exact(text: str) -> Any:
+    """The value of a JSON text, with decimals for numbers that have a fraction.
+
+    Raises:
+        ValueError: The text is not JSON, or an object has a name twice.
+    """
+    return json.loads(text, parse_float=Decimal, object_pairs_hook=_members)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is given twice")
+    return found
 
 
 def error_json(kind: str, message: str, context: Mapping[str, str] | None = None, hint: str | None = None) -> str:

@@ -10,7 +10,7 @@ from frazil.arguments import At, configuration
 from frazil.capabilities import supports
 from frazil.cli.values import moment_of
 from frazil.display.commits import integer_of
-from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
+from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 
 __all__ = ["Places", "at_of", "has_lost_metadata", "is_place", "with_db_suffix"]
 
@@ -41,7 +41,7 @@ class Places:
     def table(self, text: str) -> fz.Table:
         """The table that an argument means."""
         if self.is_place(text):
-            return self._opened(text)[0]
+            return self._opened(text)
         catalog, identifier = self.of_name(text)
         return catalog.load_table(identifier)
 
@@ -55,28 +55,32 @@ class Places:
         Raises:
             NotFoundError: There is no folder of a table.
         """
-        try:
-            return self._opened(text)[1]
-        except NotFoundError as error:
-            if not has_lost_metadata(error):
-                raise
-        except FrazilError:
-            # The table is there, and what is wrong with it is for the doctor.
-            pass
-        return text
+        missing: NotFoundError | None = None
+        for place in filter(None, (text, with_db_suffix(text))):
+            try:
+                fz.open_table(place, storage_options=self.storage)
+            except NotFoundError as error:
+                if not has_lost_metadata(error):
+                    missing = missing or error
+                    continue
+            except FrazilError:
+                # The table is there, and what is wrong with it is for the doctor.
+                pass
+            return place
+        raise missing or NotFoundError("there is no table", {"path": text})
 
-    def _opened(self, text: str) -> tuple[fz.Table, str]:
-        """The table at a place, and its place."""
+    def _opened(self, text: str) -> fz.Table:
+        """The table at a place."""
         try:
-            return fz.open_table(text, storage_options=self.storage), text
+            return fz.open_table(text, storage_options=self.storage)
         except NotFoundError as error:
             other = with_db_suffix(text)
             if other is None or has_lost_metadata(error):
                 raise
             try:
-                return fz.open_table(other, storage_options=self.storage), other
-            except NotFoundError:
-                raise error from None
+                return fz.open_table(other, storage_options=self.storage)
+            except NotFoundError as inner:
+                raise (inner if has_lost_metadata(inner) else error) from None
 
     def place_or_name(self, text: str) -> tuple[fz.Catalog, str]:
         """The catalog and the identifier of a table that may not exist yet.
@@ -109,6 +113,12 @@ class Places:
         known = configuration.known_catalogs(configuration.configured())
         if first.lower() in known and "." in rest:
             return self.catalog(first), rest
+        if first.lower() in known and configuration.default_catalog().lower() not in known:
+            raise InvalidInputError(
+                "the name of a table has a namespace",
+                {"table": text},
+                f"Write {first}.NAMESPACE.{rest}, or see frazil ls {first}",
+            )
         if not self.storage and configuration.default_catalog().lower() not in known:
             # Raises an error that says where catalogs come from.
             fz.load_table(text)
@@ -119,8 +129,8 @@ class Places:
 
 
 def has_lost_metadata(error: NotFoundError) -> bool:
-    """Whether there was a table, as its folder of metadata is still there."""
-    return (error.hint or "").startswith("Its metadata folder")
+    """Whether there was a table, as its folder of metadata is still there, or its folder of snapshots."""
+    return (error.hint or "").startswith(("Its metadata folder", "It looks like a Paimon table"))
 
 
 def with_db_suffix(text: str) -> str | None:
@@ -156,6 +166,13 @@ def _ancestor(table: fz.Table, at: At | None, steps: int) -> int | None:
     """The id of the snapshot that is some steps before a version."""
     known = {snapshot.id: snapshot.parent_id for snapshot in table.snapshots}
     if not supports(table._core, "snapshot_parents"):
+        if at in table.refs and at != "main" and table.refs[at].type == "branch":  # type: ignore[index]
+            # The numbers of its snapshots mean others on main.
+            raise UnsupportedError(
+                "the version before the newest of a branch: not with tables of Apache Paimon",
+                {"version": f"{at}^"},
+                "Name it by a tag",
+            )
         # Such snapshots don't name a parent. Their numbers are their order.
         ids = sorted(known)
         known = dict(zip(ids, [None, *ids], strict=False))

@@ -67,12 +67,13 @@ class Session:
         """The version that an argument means."""
         return at_of(table, text)
 
-    def agreed(self, plan: dict[str, Any], sentence: str) -> bool:
+    def agreed(self, plan: dict[str, Any], sentence: str, is_empty: bool = False) -> bool:
         """Shows what a change would do, and whether it is to be done.
 
         Args:
             plan: What would be done, for JSON.
             sentence: The same for people: `Remove 3 snapshots`.
+            is_empty: Whether nothing would change, so that there is nothing to ask.
 
         Raises:
             click.UsageError: There is no terminal to ask, and `--yes` was not given.
@@ -83,9 +84,11 @@ class Session:
         if self.yes:
             return True
         is_asked = _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+        if is_asked and is_empty:
+            return True
         if is_asked or not self.as_json:
             # Without a terminal, JSON has one line on standard error: the error.
-            output.say(output.masked(sentence))
+            output.say(output.shown(sentence))
         if not is_asked:
             raise click.UsageError("there is no terminal to ask: give --yes to do it, or --dry-run to only look")
         if not click.confirm("Do it?", err=True):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from frazil.capabilities import format_name, supports
 from frazil.differences.diff import Change, Diff, Totals
 from frazil.display import tables
-from frazil.exceptions import InvalidInputError
+from frazil.display.partitions import partition_value
+from frazil.exceptions import InvalidInputError, UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,8 +39,9 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
     # A branch has the table's newest columns, a snapshot those that it was written with.
     was, now = (side.scan(at=None if isinstance(at, kind) else at) for side, at in ((first, a), (second, b)))
     before, after = was.snapshot_id, now.snapshot_id
+    left, right = _kept(first, a, before), _kept(second, b, after)
     given_tables = isinstance(a, kind) or isinstance(b, kind)
-    old, new = _listed(first, before), _listed(second, after)
+    old, new = _listed(first, left), _listed(second, right)
     files = _differing(old, new)
     return Diff(
         before,
@@ -47,11 +50,22 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
         _named(_fields(first.partition_spec), _fields(second.partition_spec)) if given_tables else [],
         _named(_fields(first.sort_order), _fields(second.sort_order)) if given_tables else [],
         _named(*(tables.public_options(side.properties) for side in (first, second))) if given_tables else [],
-        (_totals(first, before, old), _totals(second, after, new)),
+        (_totals(first, left, old), _totals(second, right, new)),
         files,
         _by_partition(files),
-        _rows(second, before, after) if rows else None,
+        _rows(second, left, right) if rows else None,
     )
+
+
+def _kept(table: Any, at: Any, snapshot_id: int | None) -> Any:
+    """A version that stays the same while the table changes: the id of its snapshot.
+
+    In tables of Paimon, a branch numbers its snapshots by itself, and a tag has a snapshot that may have expired. These
+    stay names.
+    """
+    if supports(table._core, "snapshot_parents") or at not in table.refs or at == "main":
+        return snapshot_id
+    return at
 
 
 def _fields(of: Any) -> dict[str, str]:
@@ -96,7 +110,7 @@ def _schema(before: Iterable[Field], after: Iterable[Field]) -> list[Change]:
     return found
 
 
-def _listed(table: Any, at: int | None) -> pa.Table:
+def _listed(table: Any, at: Any) -> pa.Table:
     """The files of a version, with the columns of `Diff.to_arrow` and a key."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -116,15 +130,20 @@ def _listed(table: Any, at: int | None) -> pa.Table:
         "key": pc.binary_join_element_wise(path, number, "#"),
         "content": pc.if_else(is_data, "data", "deletes"),
         "file_path": path,
-        "partition": _partition_texts(files),
+        "partition": _partition_texts(files, {f.name: f.transform for f in table.partition_spec.fields}),
         "record_count": files["record_count"],
         "file_size_in_bytes": files["file_size_in_bytes"],
     }
     return pa.table(columns).cast(schema)
 
 
-def _partition_texts(files: pa.Table) -> pa.ChunkedArray:
-    """The partitions as texts: `day=2026-01-01, country=NO`."""
+def _partition_texts(files: pa.Table, transforms: Mapping[str, str]) -> pa.ChunkedArray:
+    """The partitions as texts: `day=2026-01-01, country=NO`.
+
+    Args:
+        files: The files.
+        transforms: The transforms of partition fields by their names.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -136,9 +155,12 @@ def _partition_texts(files: pa.Table) -> pa.ChunkedArray:
     parts = []
     for at in range(column.type.num_fields):
         member = column.field(at)
-        texts = [None if v is None else str(v) for v in member.to_pylist()] if _has_no_cast(member.type) else member
-        value = pc.fill_null(pa.array(texts).cast(pa.string()), "null")
-        parts.append(pc.binary_join_element_wise(column.type.field(at).name, value, "="))
+        name = column.type.field(at).name
+        if _has_no_cast(member.type) or transforms.get(name) in ("year", "month", "hour"):
+            value = pa.array([partition_value(transforms.get(name), v) for v in member.to_pylist()], pa.string())
+        else:
+            value = pc.fill_null(member.cast(pa.string()), "null")
+        parts.append(pc.binary_join_element_wise(name, value, "="))
     joined = pc.binary_join_element_wise(*parts, ", ") if parts else pa.repeat("", len(files))
     return pa.chunked_array([joined])
 
@@ -177,7 +199,7 @@ def _by_partition(files: pa.Table) -> pa.Table:
     return pa.table(renamed).sort_by("partition")
 
 
-def _totals(table: Any, at: int | None, files: pa.Table) -> Totals:
+def _totals(table: Any, at: Any, files: pa.Table) -> Totals:
     import pyarrow.compute as pc
 
     data = pc.sum(pc.equal(files["content"], "data")).as_py() or 0
@@ -185,13 +207,19 @@ def _totals(table: Any, at: int | None, files: pa.Table) -> Totals:
     return Totals(rows, data, len(files) - data, pc.sum(files["file_size_in_bytes"]).as_py() or 0)
 
 
-def _rows(table: Any, before: int | None, after: int | None) -> dict[str, int]:
+def _rows(table: Any, before: Any, after: Any) -> dict[str, int]:
     """The rows that commits added, removed and changed. Only one column is read."""
     import pyarrow.compute as pc
 
     found = dict.fromkeys(("added", "removed", "changed"), 0)
     if before == after:
         return found
+    if any(isinstance(at, str) and table.refs[at].type == "branch" for at in (before, after)):
+        raise UnsupportedError(
+            f"the change log of a branch: not with tables of {format_name(table._core)}",
+            {"table": table.location},
+            "Leave out rows=True",
+        )
     for batch in table.changes(select=["_change_type"], since=before, at=after):
         for row in pc.value_counts(batch["_change_type"]).to_pylist():
             name = _CHANGES[row["values"]]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
+from frazil.display.partitions import without_braces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +129,7 @@ class Diff(NamedTuple):
     def _partition_lines(self) -> list[str]:
         lines = []
         for row in self.partitions.slice(0, _MOST_LINES).to_pylist():
-            name = tables.public(row["partition"] or "(all)")
+            name = tables.public(without_braces(row["partition"]) or "(all)")
             files = f"+{row['files_added']} -{row['files_removed']} files"
             lines.append(
                 f"  {'partition':<13}{name}: {files}, +{row['rows_added']} -{row['rows_removed']} rows in them"

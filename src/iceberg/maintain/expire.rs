@@ -78,7 +78,12 @@ impl IcebergTable {
         }
         let store = newest.inner.store.clone();
         if options.dry_run {
-            let expired = expired(store.as_ref(), base, &planned)?;
+            if options.keep_files {
+                return Ok((newest.clone(), expired_between(base, &planned)));
+            }
+            let expired = expired(store.as_ref(), base, &planned).hint(
+                "delete_files=False expires without reading these files; remove_orphan_files() finds them later",
+            )?;
             return Ok((newest, expired));
         }
         let before = Arc::new(Mutex::new(None));

@@ -10,6 +10,7 @@ import click
 
 import frazil as fz
 from frazil.capabilities import supports
+from frazil.cli import output
 from frazil.cli.session import Session, changing
 from frazil.cli.values import AGE, SIZE
 from frazil.display.figures import amount, bytes_text
@@ -45,9 +46,10 @@ def expire(
     }
     found = opened.maintain.expire_snapshots(dry_run=True, **given)
     plan = {"snapshots": found.snapshots, "refs": found.refs, "files": found.files, "changelogs": found.changelogs}
-    counted = f"{amount(len(found.snapshots), 'snapshot')} and {amount(len(found.files), 'file')}"
+    files = "leaves their files" if keep_files else amount(len(found.files), "file")
+    counted = f"{amount(len(found.snapshots), 'snapshot')} and {files}"
     kept = _least_kept(opened) if retain_last is None else ""
-    if not session.agreed(plan, f"Expire removes {counted}.{kept}"):
+    if not session.agreed(plan, f"Expire removes {counted}.{kept}", not found.snapshots and not found.files):
         return
     done = opened.maintain.expire_snapshots(**given)
     result = {"snapshots": done.snapshots, "files_deleted": done.deleted, "failed": done.failed}
@@ -89,7 +91,7 @@ def compact(session: Session, table: str, **given: Any) -> None:
     found = opened.maintain.compact(dry_run=True, **given)
     plan = {"groups": found.groups, "files": found.rewritten_files, "bytes": found.rewritten_bytes}
     sentence = f"Compaction rewrites {amount(found.rewritten_files, 'file')} ({bytes_text(found.rewritten_bytes)})."
-    if not session.agreed(plan, sentence):
+    if not session.agreed(plan, sentence, not found.rewritten_files):
         return
     done = opened.maintain.compact(**given)
     made = f"{amount(done.rewritten_files, 'file')} became {amount(done.added_files, 'file')}"
@@ -104,12 +106,12 @@ def orphans(session: Session, table: str, older_than: dt.datetime | dt.timedelta
     opened = session.table(table)
     found = opened.maintain.remove_orphan_files(older_than, location, dry_run=True)
     plan = {"files": found.files}
-    listed = "".join(f"\n  {path}" for path in found.files[:20])
+    listed = "".join(f"\n  {output.public(path, 2000)}" for path in found.files[:20])
     more = f"\n  and {len(found.files) - 20} more" if len(found.files) > 20 else ""
     sentence = (
         f"Delete {amount(len(found.files), 'orphan file')}:{listed}{more}" if listed else "There are no orphan files."
     )
-    if not session.agreed(plan, sentence):
+    if not session.agreed(plan, sentence, not found.files):
         return
     done = opened.maintain.remove_orphan_files(older_than, location)
     deleted = amount(len(done.files) - len(done.failed), "file")
@@ -125,7 +127,7 @@ def rewrite_manifests(session: Session, table: str, target_size: int | None, bra
     given: dict[str, Any] = {"target_size_bytes": target_size, "branch": branch}
     found = opened.maintain.rewrite_manifests(dry_run=True, **given)
     plan = {"manifests": found.rewritten}
-    if not session.agreed(plan, f"Rewrite {amount(len(found.rewritten), 'manifest')}."):
+    if not session.agreed(plan, f"Rewrite {amount(len(found.rewritten), 'manifest')}.", not found.rewritten):
         return
     done = opened.maintain.rewrite_manifests(**given)
     made = f"{amount(len(done.rewritten), 'manifest')} became {amount(len(done.added), 'manifest')}."
@@ -149,7 +151,7 @@ def rewrite_deletes(session: Session, table: str, kind: str | None, branch: str 
     found = work(dry_run=True, branch=branch)
     plan = {"files": found.rewritten_files, "bytes": found.rewritten_bytes}
     counted = f"{amount(found.rewritten_files, 'delete file')} ({bytes_text(found.rewritten_bytes)})"
-    if not session.agreed(plan, f"Rewrite {counted}."):
+    if not session.agreed(plan, f"Rewrite {counted}.", not found.rewritten_files):
         return
     done = work(branch=branch)
     made = f"{amount(done.rewritten_files, 'delete file')} became {amount(done.added_files, 'delete file')}."

@@ -8,7 +8,9 @@ import click
 
 import frazil as fz
 from frazil.capabilities import supports
+from frazil.cli import output
 from frazil.cli.session import Session, changing
+from frazil.exceptions import AlreadyExistsError
 
 __all__ = ["branch", "rollback", "tag"]
 
@@ -65,10 +67,8 @@ def _span(ids: list[int], tags: list[str]) -> str:
 @changing("branch")
 @click.argument("name")
 @click.option("--at", metavar="VERSION", help="Where it starts; the newest version if it is not given.")
-@click.option("--drop", "action", flag_value="drop", help="Remove the branch.")
-@click.option(
-    "--replace", "action", flag_value="replace", help="Move it to --at or to the newest version, wherever it is."
-)
+@click.option("--drop", is_flag=True, help="Remove the branch.")
+@click.option("--replace", is_flag=True, help="Move it to --at or to the newest version, wherever it is.")
 @click.option("--rename", metavar="NEW", help="Give it another name.")
 @click.option("--fast-forward", metavar="REF", help="Move it forward to a branch or tag that descends from it.")
 def branch(
@@ -76,13 +76,18 @@ def branch(
     table: str,
     name: str,
     at: str | None,
-    action: str | None,
+    drop: bool,
+    replace: bool,
     rename: str | None,
     fast_forward: str | None,
 ) -> None:
     """Create a branch, or drop, move or rename one."""
+    action = _action(at, drop, replace, **{"--rename": rename, "--fast-forward": fast_forward})
     opened = session.table(table)
     refs = opened.refs
+    if rename is not None or fast_forward is not None:
+        # The branch must be there.
+        refs[name]
     if rename is not None:
         _change(session, opened, {"action": "rename", "name": name, "to": rename}, lambda: refs.rename(name, rename))
     elif fast_forward is not None:
@@ -95,11 +100,26 @@ def branch(
 @changing("tag")
 @click.argument("name")
 @click.option("--at", metavar="VERSION", help="What it names; the newest version if it is not given.")
-@click.option("--drop", "action", flag_value="drop", help="Remove the tag.")
-@click.option("--replace", "action", flag_value="replace", help="Move it to --at or to the newest version.")
-def tag(session: Session, table: str, name: str, at: str | None, action: str | None) -> None:
+@click.option("--drop", is_flag=True, help="Remove the tag.")
+@click.option("--replace", is_flag=True, help="Move it to --at or to the newest version.")
+def tag(session: Session, table: str, name: str, at: str | None, drop: bool, replace: bool) -> None:
     """Create a tag, or drop or move one."""
+    action = _action(at, drop, replace)
     _plain(session, session.table(table), "tag", name, at, action)
+
+
+def _action(at: str | None, drop: bool, replace: bool, **others: str | None) -> str | None:
+    """What is done with a reference, unless it is created. Refuses options that don't go together."""
+    given = [
+        option
+        for option, value in {"--drop": drop or None, "--replace": replace or None, **others}.items()
+        if value is not None
+    ]
+    if at is not None and given and not replace:
+        given.append("--at")
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} can't be given together")
+    return "drop" if drop else "replace" if replace else None
 
 
 def _plain(session: Session, table: fz.Table, kind: str, name: str, at: str | None, action: str | None) -> None:
@@ -119,13 +139,18 @@ def _plain(session: Session, table: fz.Table, kind: str, name: str, at: str | No
             raise click.UsageError("the table has no version yet")
         _change(session, table, {"action": f"move {kind}", "name": name, "to": to}, lambda: refs.replace(name, moved))
         return
+    if name in refs and refs[name].type == kind:
+        raise AlreadyExistsError(
+            f"the table has a {kind} of this name already", {"ref": name}, "--replace moves it, --drop removes it"
+        )
     create = refs.create_branch if kind == "branch" else refs.create_tag
     _change(session, table, {"action": f"create {kind}", "name": name, "to": to}, lambda: create(name, version))
 
 
 def _change(session: Session, table: fz.Table, plan: dict[str, Any], change: Any) -> None:
-    to = "" if plan["to"] is None else f" to {plan['to']}" if "create" not in plan["action"] else f" at {plan['to']}"
-    sentence = f"{plan['action'].capitalize()} {plan['name']}{to}."
+    name, target = output.public(plan["name"]), output.public(plan["to"])
+    to = "" if plan["to"] is None else f" to {target}" if "create" not in plan["action"] else f" at {target}"
+    sentence = f"{plan['action'].capitalize()} {name}{to}."
     if session.agreed(plan, sentence):
         change()
         session.done(plan, {"refs": [ref._asdict() for ref in table.refs.values()]}, f"Done: {sentence}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -15,6 +16,12 @@ from frazil.display.figures import amount
 from frazil.exceptions import FrazilError
 
 __all__ = ["repair"]
+
+_ABOUT_FILES = ("file-", "delete-file-", "manifest-missing", "manifest-damaged", "manifest-truncated", "manifest-list-")
+"""How codes begin of findings that name one file."""
+
+_PATHS = {"file_path", "file_name", "path"}
+"""The columns of metadata tables with these files."""
 
 
 @changing("repair")
@@ -44,7 +51,7 @@ def repair(session: Session, table: str, kinds: tuple[str, ...], restore: bool) 
     found = work(True)
     plan = {"steps": [dataclasses.asdict(step) for step in found.steps], "rows_lost": found.rows_lost}
     left = "" if found.steps or restore else _left(opened, bool(kinds))
-    if not session.agreed(plan, in_commands(str(found)) + left):
+    if not session.agreed(plan, in_commands(str(found)) + left, not found.steps):
         return
     done = work(False)
     if done.steps and not restore:
@@ -57,10 +64,16 @@ def _check_restorable(session: Session, table: str) -> None:
     try:
         opened = session.table(table)
     except FrazilError:
-        return
-    if not supports(opened._core, "snapshot_parents"):
+        place = Path(session.places.found_place(table))
+        if (place / "metadata").is_dir() or not (place / "snapshot").is_dir():
+            return
+        # The folders of a damaged table of Paimon.
+        name = "Apache Paimon"
+    else:
+        if supports(opened._core, "snapshot_parents"):
+            return
         name = format_name(opened._core)
-        raise click.UsageError(f"--restore writes metadata files, which {name} does not have: leave it out")
+    raise click.UsageError(f"--restore writes metadata files, which {name} does not have: leave it out")
 
 
 def _left(table: fz.Table, is_part: bool) -> str:
@@ -85,16 +98,27 @@ def _left(table: fz.Table, is_part: bool) -> str:
 
 
 def _is_current(table: fz.Table, errors: list[fz.doctor.Finding]) -> list[bool]:
-    """Which errors are about the newest version. Those whose file is unknown count as such."""
+    """Which errors are about a version that a branch or tag names. Errors about more than a file count too."""
     try:
-        current, every = _paths(table, "files", "delete_files"), _paths(table, "all_files")
+        named = _files_of_refs(table)
     except FrazilError:
         return [True]
-    return [error.object in current or error.object not in every for error in errors]
+    return [not error.code.startswith(_ABOUT_FILES) or error.object in named for error in errors]
 
 
-def _paths(table: fz.Table, *names: str) -> set[str]:
+def _files_of_refs(table: fz.Table) -> set[str]:
+    """Files and manifests of the versions that branches and tags name. Manifest lists are readable there."""
     found: set[str] = set()
-    for name in names:
-        found.update(getattr(table.inspect, name)()["file_path"].to_pylist())
+    # In tables of Paimon, branches number their snapshots by themselves, and those of tags may have expired.
+    is_shared = supports(table._core, "snapshot_parents")
+    tables = [table.inspect.files, table.inspect.manifests]
+    if is_shared:
+        # Tables of Paimon have no delete files.
+        tables.append(table.inspect.delete_files)
+    versions = {ref.snapshot_id if is_shared else name for name, ref in table.refs.items()}
+    for version in versions:
+        for listed in tables:
+            rows = listed(at=version)
+            for name in _PATHS.intersection(rows.schema.names):
+                found.update(rows[name].to_pylist())
     return found

@@ -153,7 +153,7 @@ def set_(session: Session, table: str, properties: tuple[tuple[str, str], ...]) 
     shown = output.public_options(given)
     old = output.public_options(opened.properties)
     plan = {"set": shown, "before": {name: old.get(name) for name in given}}
-    lines = [f"{name}: {old.get(name, '(not set)')} -> {value}" for name, value in shown.items()]
+    lines = [f"{output.public(name)}: {old.get(name, '(not set)')} -> {value}" for name, value in shown.items()]
     if session.agreed(plan, "Set " + ", ".join(lines)):
         opened.set_properties(given)
         session.done(plan, {"properties": output.public_options(opened.properties)}, "Set " + ", ".join(lines))
@@ -166,7 +166,7 @@ def unset(session: Session, table: str, names: tuple[str, ...]) -> None:
     opened = session.table(table)
     old = output.public_options(opened.properties)
     plan = {"unset": names, "before": {name: old.get(name) for name in names}}
-    sentence = "Remove " + ", ".join(f"{name} ({old.get(name, 'not set')})" for name in names)
+    sentence = "Remove " + ", ".join(f"{output.public(name)} ({old.get(name, 'not set')})" for name in names)
     if session.agreed(plan, sentence):
         opened.remove_properties(*names)
         session.done(plan, {"properties": output.public_options(opened.properties)}, f"Done: {sentence}")
@@ -178,6 +178,8 @@ def upgrade(session: Session, table: str, version: int) -> None:
     """Raise the version of the table format. This can't be undone."""
     opened = session.table(table)
     plan = {"from": opened.format_version, "to": version}
+    if version < opened.format_version:
+        raise click.UsageError(f"a table can't go back from format version {opened.format_version} to {version}")
     if session.agreed(plan, f"Upgrade from version {opened.format_version} to {version}. This can't be undone."):
         try:
             opened.upgrade(version)

@@ -75,8 +75,9 @@ def _folder(storage: dict[str, str], place: str) -> tuple[fz.Catalog, str | None
     if namespace and not namespace.startswith(".") and not above.endswith(":/"):
         # A namespace of Paimon is the folder `NAME.db`.
         with suppress(FrazilError):
-            if at(above or ".").list_tables(namespace):
-                return at(above or "."), namespace
+            found = at(above or ".")
+            if found.list_tables(namespace) or (not is_there and found.namespace_exists(namespace)):
+                return found, namespace
     if not is_there:
         raise NotFoundError("there is no such folder", {"path": place})
     return at(place), None
@@ -238,7 +239,8 @@ def _show_commits(table: fz.Table) -> None:
         for s in snapshots[-_SHOWN_COMMITS:][::-1]
     ]
     if rows:
-        output.grid(("time (UTC)", "snapshot", "operation", "what"), rows, "  ")
+        fit = output.Fit(whole=("snapshot", "time (UTC)"))
+        output.grid(("time (UTC)", "snapshot", "operation", "what"), rows, "  ", fit)
     else:
         output.lines("  none: the table is empty")
 

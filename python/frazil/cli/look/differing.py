@@ -10,6 +10,7 @@ import frazil as fz
 from frazil.cli import output
 from frazil.cli.places import is_place
 from frazil.cli.session import Session, looking
+from frazil.display.partitions import without_braces
 
 __all__ = ["diff"]
 
@@ -33,9 +34,14 @@ def diff(session: Session, table: str, a: str, b: str | None, rows: bool, files:
     output.lines(str(found))
     if files:
         output.lines("")
-        shown = ("change", "content", "record_count", "file_size_in_bytes", "partition", "file_path")
-        listed = ([row[name] for name in shown] for row in found.files.to_pylist())
-        output.grid(("", "content", "rows", "bytes", "partition", "path"), listed)
+        listed = (
+            (
+                *(row["change"], row["content"], row["record_count"], row["file_size_in_bytes"]),
+                *(without_braces(row["partition"]), row["file_path"]),
+            )
+            for row in found.files.to_pylist()
+        )
+        output.grid(("", "content", "rows", "bytes", "partition", "path"), listed, fit=output.Fit(tail=("path",)))
 
 
 def _side(session: Session, table: fz.Table, text: str) -> Any:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import frazil as fz
 from frazil.capabilities import supports
 from frazil.cli import json_text, output
 from frazil.cli.commits import what
 from frazil.cli.session import Session, looking
+from frazil.display.partitions import partition_value, without_braces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +46,8 @@ def snapshots(session: Session, table: str, limit: int | None) -> None:
         )
         for s in found
     ]
-    output.grid(("snapshot", "time (UTC)", "operation", "parent", "what"), rows)
+    fit = output.Fit(whole=("snapshot", "parent", "time (UTC)"), spare=("parent",))
+    output.grid(("snapshot", "time (UTC)", "operation", "parent", "what"), rows, fit=fit)
 
 
 @looking("history")
@@ -56,7 +59,7 @@ def history(session: Session, table: str, limit: int | None) -> None:
         found = json_text.objects(opened.inspect.history())[::-1][:limit]
     else:
         found = [
-            {"made_current_at": s.timestamp, "snapshot_id": s.id, "parent_id": None, "is_current_ancestor": True}
+            {"made_current_at": s.timestamp, "snapshot_id": s.id, "parent_id": s.parent_id, "is_current_ancestor": True}
             for s in opened.snapshots[::-1][:limit]
         ]
     if session.as_json:
@@ -66,7 +69,7 @@ def history(session: Session, table: str, limit: int | None) -> None:
         (f"{row['made_current_at']:%Y-%m-%d %H:%M:%S}", str(row["snapshot_id"]), row["is_current_ancestor"])
         for row in found
     ]
-    output.grid(("current from (UTC)", "snapshot", "in the history of main"), rows)
+    output.grid(("current from (UTC)", "snapshot", "in the history of main"), rows, fit=output.Fit(whole=("snapshot",)))
 
 
 @looking("refs")
@@ -76,7 +79,8 @@ def refs(session: Session, table: str) -> None:
     if session.as_json:
         output.document([ref._asdict() for ref in found])
     else:
-        output.grid(("name", "type", "snapshot"), [(ref.name, ref.type, str(ref.snapshot_id)) for ref in found])
+        rows = [(ref.name, ref.type, str(ref.snapshot_id)) for ref in found]
+        output.grid(("name", "type", "snapshot"), rows, fit=output.Fit(whole=("snapshot",)))
 
 
 @looking("files")
@@ -89,7 +93,7 @@ def files(session: Session, table: str, at: str | None, limit: int | None, delet
     version = session.at(opened, at)
     found = opened.inspect.delete_files(at=version) if deletes else opened.inspect.files(at=version)
     shown = ("content", "level", "record_count", "file_size_in_bytes", "partition", "bucket", "file_path")
-    _print(session, found, shown, limit)
+    _print(session, opened, found, shown, limit)
 
 
 @looking("manifests")
@@ -102,7 +106,7 @@ def manifests(session: Session, table: str, at: str | None, limit: int | None) -
         *("content", "added_data_files_count", "existing_data_files_count", "deleted_data_files_count", "length"),
         *("num_added_files", "num_deleted_files", "file_size", "path", "file_name"),
     )
-    _print(session, opened.inspect.manifests(at=session.at(opened, at)), shown, limit)
+    _print(session, opened, opened.inspect.manifests(at=session.at(opened, at)), shown, limit)
 
 
 @looking("partitions")
@@ -115,7 +119,7 @@ def partitions(session: Session, table: str, at: str | None, limit: int | None) 
         *("partition", "record_count", "file_count", "total_data_file_size_in_bytes", "file_size_in_bytes"),
         *("position_delete_record_count", "equality_delete_file_count", "last_updated_at", "last_update_time"),
     )
-    _print(session, opened.inspect.partitions(at=session.at(opened, at)), shown, limit)
+    _print(session, opened, opened.inspect.partitions(at=session.at(opened, at)), shown, limit)
 
 
 _TITLES = {
@@ -140,7 +144,7 @@ _TITLES = {
 _CONTENTS = {0: "data", 1: "deletes", 2: "equality"}
 
 
-def _print(session: Session, found: pa.Table, shown: tuple[str, ...], limit: int | None) -> None:
+def _print(session: Session, table: fz.Table, found: pa.Table, shown: tuple[str, ...], limit: int | None) -> None:
     """Prints a metadata table: all columns as JSON, and for people those that matter."""
     if limit is not None:
         found = found.slice(0, limit)
@@ -149,8 +153,9 @@ def _print(session: Session, found: pa.Table, shown: tuple[str, ...], limit: int
         return
     names = [name for name in shown if name in found.schema.names]
     header = [_TITLES.get(name, name) for name in names]
-    rows = ([_cell(name, batch[name]) for name in names] for batch in _rows(found.select(names)))
-    output.grid(header, rows)
+    transforms = {field.name: field.transform for field in table.partition_spec.fields}
+    rows = ([_cell(name, batch[name], transforms) for name in names] for batch in _rows(found.select(names)))
+    output.grid(header, rows, fit=output.Fit(tail=("path",)))
 
 
 def _rows(found: pa.Table) -> Any:
@@ -158,15 +163,11 @@ def _rows(found: pa.Table) -> Any:
         yield from json_text.objects(batch)
 
 
-def _cell(name: str, value: Any) -> Any:
+def _cell(name: str, value: Any, transforms: dict[str, str]) -> Any:
     if name == "content":
         return _CONTENTS.get(value, value)
     if name == "partition" and isinstance(value, str):
-        return value.removeprefix("{").removesuffix("}")
+        return without_braces(value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}={_text(member)}" for key, member in value.items())
+        return ", ".join(f"{key}={partition_value(transforms.get(key), member)}" for key, member in value.items())
     return f"{value:%Y-%m-%d %H:%M:%S}" if name.startswith("last_update") and hasattr(value, "year") else value
-
-
-def _text(value: Any) -> str:
-    return "null" if value is None else str(value)

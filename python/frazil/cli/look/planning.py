@@ -32,7 +32,7 @@ def explain(session: Session, table: str, with_files: bool, **given: Any) -> Non
         rows = (
             (f["kept"], f["stage"], f["record_count"], f["reason"], f["file_path"]) for f in found.files.to_pylist()
         )
-        output.grid(("read", "decided by", "rows", "why", "file"), rows)
+        output.grid(("read", "decided by", "rows", "why", "file"), rows, fit=output.Fit(tail=("file",)))
 
 
 @looking("estimate")
