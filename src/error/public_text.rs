@@ -61,17 +61,40 @@ fn without_secrets(text: &str) -> Option<String> {
 fn mask_user_information(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
-    for (at, _) in text.match_indices("://") {
-        let start = at + "://".len();
+    for (start, is_encoded) in authorities(text) {
         if start < done {
             continue;
         }
-        let Some(length) = user_information(&text[start..]) else { continue };
+        let rest = &text[start..];
+        let length = if is_encoded { encoded_user_information(rest) } else { user_information(rest) };
+        let Some(length) = length else { continue };
         out.push_str(&text[done..start]);
         out.push_str(MASK);
         done = start + length;
     }
     (done > 0).then(|| out + &text[done..])
+}
+
+/// Where authorities of URIs begin, and whether the URI is encoded, as in a path: `s3%3A%2F%2Fkey%3Asecret%40bucket`.
+fn authorities(text: &str) -> impl Iterator<Item = (usize, bool)> {
+    const ENCODED: &str = "%3A%2F%2F";
+    text.match_indices([':', '%']).filter_map(|(at, sign)| match sign {
+        ":" => text[at..].starts_with("://").then_some((at + "://".len(), false)),
+        _ => {
+            let found = text.get(at..at + ENCODED.len())?;
+            found.eq_ignore_ascii_case(ENCODED).then_some((at + ENCODED.len(), true))
+        }
+    })
+}
+
+/// As [`user_information`], of an encoded URI.
+fn encoded_user_information(rest: &str) -> Option<usize> {
+    let ends = |c: char| c.is_whitespace() || "/'\"<>`".contains(c);
+    let uri = rest.split(ends).next().unwrap_or_default();
+    let end = uri.rfind("%40")?;
+    let user = uri.get(..end)?;
+    let is_colon = |at: usize| user.get(at..at + 3).is_some_and(|sign| sign.eq_ignore_ascii_case("%3A"));
+    user.match_indices('%').any(|(at, _)| is_colon(at)).then_some(end)
 }
 
 /// The length of the user information at the start of a URI's rest, if it has a secret. Secret keys may contain
@@ -176,6 +199,8 @@ mod tests {
             ("client_secret='hu sh', x", "client_secret=***, x"),
             ("{'s3.session-token': 'hu sh', 'x': 'y'}", "{'s3.session-token':***, 'x': 'y'}"),
             ("{\"password\":\"hush\"}", "{\"password\":***}"),
+            ("t/u=s3%3A%2F%2FAKIA%3Ahush%40b/f.parquet", "t/u=s3%3A%2F%2F***%40b/f.parquet"),
+            ("u=https%3a%2f%2Fu%3ahu%2Fsh%40h%2Fx", "u=https%3a%2f%2F***%40h%2Fx"),
         ] {
             assert_eq!(public_text(text, 1000), shown);
         }
@@ -185,6 +210,8 @@ mod tests {
     fn other_texts_stay() {
         for text in [
             "s3://b/t/key=1/x=2.parquet",
+            "t/u=https%3A%2F%2Fh%3A80%2Fa/f.parquet",
+            "t/u=https%3A%2F%2Fuser%40h/f.parquet",
             "http://localhost:9000/b/user@host",
             "http://[::1]:9000/x",
             "abfss://container@account.dfs.core.windows.net/t",
