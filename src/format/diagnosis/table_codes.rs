@@ -68,5 +68,5 @@ codes! {
         "Apply the deletes to the files: compact().";
     SKEWED_PARTITIONS Info "skewed-partitions":
         "A partition is far larger than the others.";
-        "Add a field to the partition spec, such as a bucket, or sort the rows.";
+        "Divide it by another partition field or more buckets, perhaps in a new table. Or sort its rows.";
 }

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use super::examination::Examination;
 use super::file_checks::{self, Scratch};
 use super::lists::Lists;
-use super::seen::{CheckedColumn, FileToCheck, LiveData, has_order};
+use super::seen::{CheckedColumn, FileToCheck, LiveData};
 use super::{codes, health, manifests, outside, relations, statistics, summaries};
 use crate::error::Result;
+use crate::format::diagnosis::file_order::{MOST_ORDERS, has_order};
 use crate::format::diagnosis::finding::{DoctorOptions, Findings};
 use crate::format::request::ScanRequest;
 use crate::format::task::ReadContext;
@@ -21,9 +22,6 @@ use crate::types::{FieldId, Schema, Type};
 
 /// The most columns with metrics that are compared without a footer.
 const MOST_COLUMNS: usize = 32;
-
-/// The most columns whose order of files is measured.
-const MOST_ORDERS: usize = 4;
 
 /// Files that one thread checks at a time.
 const FILES: usize = 64;

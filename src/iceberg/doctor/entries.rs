@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::codes;
 use super::examination::Examination;
-use super::seen::{FileToCheck, Kept, LiveData, LiveDelete, ordered, path_hash};
+use super::seen::{FileToCheck, Kept, LiveData, LiveDelete, path_hash};
 use crate::codec::xxhash::xxh64;
 use crate::data::verify::compare::{RecordedColumn, against_itself, name};
 use crate::data::verify::partition::against_bounds;
 use crate::error::Result;
+use crate::format::diagnosis::file_order::ordered;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EntryColumns, MISSING};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};

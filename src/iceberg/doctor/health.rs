@@ -7,26 +7,14 @@ use super::examination::Examination;
 use super::relations::heads;
 use super::seen::{Kept, LiveData};
 use crate::data::verify::compare::name;
+use crate::format::diagnosis::file_order;
 use crate::format::diagnosis::finding::Gain;
-use crate::format::diagnosis::table_codes as shared;
-use crate::types::FieldId;
+use crate::format::diagnosis::health::{DeleteSums, FileGroup, FileSizes, LEAST_SAVED, TableHealth};
 
 /// A file below this share of the target size is small.
 const SMALL_SHARE: f64 = 0.75;
-/// The least number of files that a compaction must save to be worth a finding.
-const LEAST_SAVED: u64 = 5;
-/// The least share of deleted rows that is worth a finding.
-const DELETED_SHARE: f64 = 0.1;
-/// The most snapshots without a finding.
-const MOST_SNAPSHOTS: usize = 100;
 /// The largest metadata file without a finding, in bytes.
 const MOST_METADATA: u64 = 4 << 20;
-/// How many times as large as the median a partition may be.
-const SKEW: u64 = 10;
-/// The least number of files whose order is judged.
-const LEAST_ORDERED: usize = 16;
-/// The least share of files that a value may be in, for a finding about the order of files.
-const OVERLAP: f64 = 0.5;
 
 /// Adds all findings about the table's health.
 pub(super) fn check(of: &Examination<'_>) {
@@ -43,10 +31,16 @@ pub(super) fn check(of: &Examination<'_>) {
     statistics(of, &seen.kept, data.len());
     let mut columns: Vec<_> = seen.kept.order.iter().collect();
     columns.sort_by_key(|(id, _)| **id);
+    let bytes: u64 = data.iter().map(|d| unsigned(d.bytes)).sum();
     for (id, bounds) in columns {
         let of_main = bounds.iter().filter(|(m, ..)| manifests.contains(m)).map(|(_, low, high)| (*low, *high));
-        order(of, *id, of_main.collect(), &data);
+        let (bounds, column) = (of_main.collect(), name(&of.table.inner.schema, *id));
+        file_order::check(of.findings, &codes::FILE_ORDER, column, bounds, bytes);
     }
+}
+
+fn health<'a>(of: &'a Examination<'_>) -> TableHealth<'a> {
+    TableHealth { findings: of.findings, location: of.table.location() }
 }
 
 fn unsigned(n: i64) -> u64 {
@@ -61,52 +55,31 @@ fn property(of: &Examination<'_>, key: &str, default: u64) -> u64 {
 /// Small files and skewed partitions.
 fn sizes(of: &Examination<'_>, data: &[&LiveData]) {
     let target = property(of, "write.target-file-size-bytes", 512 << 20);
-    let small = (target as f64 * SMALL_SHARE) as u64;
-    let mut partitions: HashMap<u64, (u64, u64, u64)> = HashMap::new();
+    let sizes = FileSizes { target, small: (target as f64 * SMALL_SHARE) as u64 };
+    let mut partitions: HashMap<u64, (u64, FileGroup)> = HashMap::new();
     for file in data {
-        let (all, files, bytes) = partitions.entry(file.partition).or_default();
+        let (all, group) = partitions.entry(file.partition).or_default();
         *all = all.saturating_add(unsigned(file.bytes));
-        if unsigned(file.bytes) < small {
-            (*files, *bytes) = (*files + 1, bytes.saturating_add(unsigned(file.bytes)));
-        }
+        group.add(unsigned(file.bytes), sizes);
     }
-    let saved = |(_, files, bytes): &(u64, u64, u64)| files.saturating_sub(bytes.div_ceil(target).max(1));
-    let gain: u64 = partitions.values().map(saved).sum();
-    if gain >= LEAST_SAVED {
-        let small: u64 = partitions.values().map(|(_, files, _)| files).sum();
-        let evidence = format!("{small} of {} data files are below three quarters of {target} bytes", data.len());
-        let gain = Gain { files: gain, requests: gain.saturating_mul(2), ..Gain::default() };
-        of.findings.gain(&shared::SMALL_FILES, of.table.location(), evidence, gain);
-    }
-    let mut bytes: Vec<u64> = partitions.values().map(|(all, ..)| *all).collect();
-    bytes.sort_unstable();
-    if let (Some(median), Some(largest)) = (bytes.get(bytes.len() / 2), bytes.last())
-        && bytes.len() >= SKEW as usize
-        && *largest > median.saturating_mul(SKEW)
-        && *largest > target
-    {
-        let evidence = format!("the largest of {} partitions has {largest} bytes, the median {median}", bytes.len());
-        of.findings.add(&shared::SKEWED_PARTITIONS, of.table.location(), evidence);
-    }
+    health(of).small_files(partitions.values().map(|(_, group)| group), data.len(), sizes);
+    health(of).skewed_partitions(partitions.values().map(|(all, _)| *all).collect(), sizes);
 }
 
 /// Rows and bytes of delete files.
 fn delete_debt(of: &Examination<'_>, kept: &Kept, data: &[&LiveData], manifests: &HashSet<u32>) {
     let deletes: Vec<_> = kept.deletes.iter().filter(|d| manifests.contains(&d.manifest)).collect();
-    let rows: u64 = data.iter().map(|d| unsigned(d.rows)).sum();
-    let deleted: u64 = deletes.iter().map(|d| unsigned(d.rows)).sum();
-    let is_much = deleted as f64 > rows as f64 * DELETED_SHARE || deletes.len() > data.len();
-    if deletes.is_empty() || !is_much {
-        return;
-    }
-    let own: u64 = deletes.iter().map(|d| unsigned(d.bytes)).sum();
-    let all: u64 = data.iter().map(|d| unsigned(d.bytes)).sum();
-    let share = (deleted as f64 / rows.max(1) as f64).min(1.0);
-    let bytes = own.saturating_add((all as f64 * share) as u64);
-    let count = deletes.len() as u64;
-    let evidence = format!("{count} delete files with {deleted} rows or keys, for {rows} rows");
-    let gain = Gain { bytes, files: count, requests: count };
-    of.findings.gain(&shared::DELETE_DEBT, of.table.location(), evidence, gain);
+    let deleted_rows: u64 = deletes.iter().map(|d| unsigned(d.rows)).sum();
+    let sums = DeleteSums {
+        deletes: deletes.len() as u64,
+        files: deletes.len() as u64,
+        deleted_rows,
+        bytes: deletes.iter().map(|d| unsigned(d.bytes)).sum(),
+        data_files: data.len() as u64,
+        rows: data.iter().map(|d| unsigned(d.rows)).sum(),
+        data_bytes: data.iter().map(|d| unsigned(d.bytes)).sum(),
+    };
+    health(of).delete_debt(&sums, &format!("delete files with {deleted_rows} rows or keys"));
 }
 
 /// Manifests that are too small or too large.
@@ -145,10 +118,8 @@ fn history(of: &Examination<'_>, kept: &Kept) {
             bytes = bytes.saturating_add(file.first().map_or(0, |d| unsigned(d.bytes)));
         }
     }
-    if count > MOST_SNAPSHOTS {
-        let evidence = format!("{count} snapshots; {files} data files are only in old ones");
-        of.findings.gain(&shared::LONG_HISTORY, of.table.location(), evidence, Gain { bytes, files, requests: 0 });
-    }
+    let more = format!("; {files} data files are only in old ones");
+    health(of).long_history(count, &more, Gain { bytes, files, requests: 0 });
     let Ok(size) = of.store.size(of.table.metadata_location()) else { return };
     if size > MOST_METADATA {
         let metadata = of.metadata;
@@ -178,31 +149,4 @@ fn statistics(of: &Examination<'_>, kept: &Kept, files: usize) {
             );
         }
     }
-}
-
-/// How much the bounds of a column overlap: the share of files that a value is in, on average.
-fn order(of: &Examination<'_>, id: FieldId, mut bounds: Vec<(u64, u64)>, data: &[&LiveData]) {
-    let count = bounds.len();
-    if count < LEAST_ORDERED {
-        return;
-    }
-    // For each file: the files that begin before its middle, without those that end before it.
-    let middles: Vec<u64> = bounds.iter().map(|(low, high)| low + (high.saturating_sub(*low)) / 2).collect();
-    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = bounds.drain(..).unzip();
-    starts.sort_unstable();
-    ends.sort_unstable();
-    if starts.first() == ends.last() {
-        return;
-    }
-    let depth = |at: &u64| starts.partition_point(|s| s <= at).saturating_sub(ends.partition_point(|e| e < at));
-    let share = middles.iter().map(depth).sum::<usize>() as f64 / (count * count) as f64;
-    if share <= OVERLAP {
-        return;
-    }
-    let column = name(&of.table.inner.schema, id);
-    let saved = ((share * count as f64) as u64).saturating_sub(1);
-    let bytes: u64 = data.iter().map(|d| unsigned(d.bytes)).sum();
-    let gain = Gain { bytes: bytes / count.max(1) as u64 * saved, files: saved, requests: saved * 2 };
-    let evidence = format!("a value is in the bounds of {:.0} % of {count} files on average", share * 100.0);
-    of.findings.gain(&codes::FILE_ORDER, column, evidence, gain);
 }

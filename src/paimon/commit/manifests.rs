@@ -30,7 +30,7 @@ const SIZE_CHECK_ENTRIES: usize = 1000;
 pub(crate) struct ManifestLayout {
     codec: AvroCodec,
     /// No manifest grows much beyond that.
-    pub(super) target_bytes: i64,
+    pub(crate) target_bytes: i64,
     partition_types: Vec<DataType>,
 }
 

@@ -100,6 +100,12 @@ codes! {
         "Many files of one bucket are at level 0, and each read merges them.";
         "Compact the bucket: compact().";
     SMALL_MANIFESTS Info "small-manifests":
-        "A snapshot has many small manifests.";
-        "Nothing: commits join them as the option manifest.merge-min-count says. Lower it to join them earlier.";
+        "A snapshot has many manifests that are much smaller than their target size.";
+        "Join them: rewrite_manifests(). Commits do so if the option manifest.merge-min-count is lower.";
+    MISSING_STATISTICS Info "missing-statistics":
+        "Most files have no statistics of any column, so that filters skip files only by their partitions.";
+        "Set the option metadata.stats-mode to truncate(16). Files that are written after that have them: compact().";
+    FILE_ORDER Info "file-order":
+        "The bounds of a column overlap in most files, so that filters on it skip few files.";
+        "Sort the rows: overwrite the table, or each partition, with its own rows in the order of the column.";
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::data_files::FileChecks;
 use super::folder::{self, FolderFacts};
+use super::health::Newest;
 use super::live::{LiveFile, Naming, contradictions};
 use super::manifests::ManifestChecks;
 use super::{codes, health, indexes, levels};
@@ -162,12 +163,22 @@ impl Run<'_> {
             }
             if is_newest {
                 levels::check(files, self.schema, snapshot, self.naming.findings);
-                let (root, count) = (self.folder.root(), facts.snapshots.len());
-                health::check(root, files, list, count, self.schema, self.naming.findings);
             }
         }
         let files: Option<&[LiveFile]> = live.as_deref();
-        indexes::check(&self.naming, snapshot, files, self.options.deep, &mut self.checked)
+        let vectors = indexes::check(&self.naming, snapshot, files, self.options.deep, &mut self.checked)?;
+        if let Some(files) = files.filter(|_| is_newest) {
+            health::check(&Newest {
+                location: self.folder.root(),
+                files,
+                manifests: list,
+                vectors: &vectors,
+                snapshots: facts.snapshots.len(),
+                schema: self.schema,
+                findings: self.naming.findings,
+            });
+        }
+        Ok(())
     }
 
     /// Checks the files of a changelog.

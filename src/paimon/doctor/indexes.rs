@@ -9,7 +9,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{ErrorKind, Result};
 use crate::format::diagnosis::finding::{Findings, Looked, reason};
 use crate::paimon::manifest::entries::ADD;
-use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
+use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRange, IndexEntry, read_index_manifest};
 use crate::paimon::spec::partition::partition_of;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::check_cancelled;
@@ -17,6 +17,18 @@ use crate::store::Store;
 
 /// Bytes around a vector of 32-bit positions that its recorded length leaves out.
 const WORDS: u64 = 8;
+
+/// The deletion vectors of data files that a snapshot has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct VectorSums {
+    pub vectors: u64,
+    /// The index files that they are in.
+    pub index_files: u64,
+    /// Rows that they delete, where recorded.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
 
 /// Checks the index files of a snapshot. Vectors are read with `deep`.
 ///
@@ -28,11 +40,15 @@ pub(super) fn check(
     files: Option<&[LiveFile]>,
     deep: bool,
     checked: &mut HashSet<String>,
-) -> Result<()> {
-    let Some(name) = &snapshot.index_manifest else { return Ok(()) };
+) -> Result<VectorSums> {
+    let mut sums = VectorSums::default();
+    let Some(name) = &snapshot.index_manifest else { return Ok(sums) };
     let entries = match read_index_manifest(naming.from, name) {
         Ok(entries) => entries,
-        Err(e) => return damaged(naming.findings, &codes::INDEX_MANIFEST, name, &e),
+        Err(e) => {
+            damaged(naming.findings, &codes::INDEX_MANIFEST, name, &e)?;
+            return Ok(sums);
+        }
     };
     let by_name: Option<HashMap<&str, &LiveFile>> =
         files.map(|files| files.iter().map(|f| (f.name.as_str(), f)).collect());
@@ -54,10 +70,10 @@ pub(super) fn check(
             file(naming.from.store, entry, &path, deep, naming.findings)?;
         }
         if entry.index_type == DELETION_VECTORS {
-            of_files(entry, by_name.as_ref(), &mut vectors, &path, naming.findings);
+            of_files(entry, by_name.as_ref(), &mut vectors, &path, naming.findings, &mut sums);
         }
     }
-    Ok(())
+    Ok(sums)
 }
 
 /// Checks one index file.
@@ -111,27 +127,43 @@ fn file(store: &dyn Store, entry: &IndexEntry, path: &str, deep: bool, findings:
     Ok(())
 }
 
-/// Compares the vectors of an index file with the data files of the snapshot.
+/// Compares the vectors of an index file with the data files of the snapshot, and adds them up.
 fn of_files(
     entry: &IndexEntry,
     files: Option<&HashMap<&str, &LiveFile>>,
     seen: &mut HashSet<(Vec<u8>, i32, String)>,
     path: &str,
     findings: &Findings,
+    sums: &mut VectorSums,
 ) {
+    let before = sums.vectors;
     for range in entry.deletion_vectors.iter().flatten() {
-        if !seen.insert((entry.partition.clone(), entry.bucket, range.data_file.clone())) {
+        let is_first = seen.insert((entry.partition.clone(), entry.bucket, range.data_file.clone()));
+        if !is_first {
             findings.add(&codes::TWO_VECTORS, path, format!("the data file {}", range.data_file));
         }
         let Some(files) = files else { continue };
         match files.get(range.data_file.as_str()) {
             None => findings.add(&codes::VECTOR_UNKNOWN_FILE, path, format!("the data file {}", range.data_file)),
             Some(live) => {
+                if is_first {
+                    sums.add(range);
+                }
                 if let Some(rows) = range.cardinality.filter(|rows| *rows > live.file.record_count) {
                     let evidence = format!("{rows} deletes for {} rows of {}", live.file.record_count, range.data_file);
                     findings.add(&codes::VECTOR_COUNT, path, evidence);
                 }
             }
         }
+    }
+    sums.index_files += u64::from(sums.vectors > before);
+}
+
+impl VectorSums {
+    fn add(&mut self, range: &DeletionVectorRange) {
+        let unsigned = |n: i64| u64::try_from(n).unwrap_or(0);
+        self.vectors += 1;
+        self.rows = self.rows.saturating_add(unsigned(range.cardinality.unwrap_or(0)));
+        self.bytes = self.bytes.saturating_add(unsigned(range.length));
     }
 }

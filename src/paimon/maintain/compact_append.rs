@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::compact_plan::BucketFiles;
 use crate::paimon::rows::tracking::with_tracking;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
-use crate::paimon::write::properties::target_bytes;
+use crate::paimon::write::properties::file_sizes;
 use crate::parallel::check_cancelled;
 
 /// The least number of files to compact when all files of a bucket may be compacted.
@@ -36,11 +36,12 @@ impl AppendRules {
             Error::invalid(format!("'{ratio}' is not a number between 0 and 1"))
                 .with("option", "compaction.delete-ratio-threshold")
         })?;
-        let target = i64::try_from(target_bytes(&options, false)?).unwrap_or(i64::MAX);
+        let sizes = file_sizes(&options, false)?;
+        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let min_files = options.integer("compaction.min.file-num")?.unwrap_or(5);
         Ok(AppendRules {
-            target,
-            small: target / 10 * 7,
+            target: signed(sizes.target),
+            small: signed(sizes.small),
             open_cost: options.open_file_cost_bytes()?,
             min_files: usize::try_from(min_files).unwrap_or(0),
             delete_ratio,

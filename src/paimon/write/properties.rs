@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
+use crate::format::diagnosis::health::FileSizes;
 use crate::format::task::FileFormat;
 use crate::types::options::Options;
 
@@ -45,6 +46,15 @@ pub(crate) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
         .ok()
         .filter(|n| *n > 0)
         .ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", "target-file-size"))
+}
+
+/// The size of a full file, and the size below which a compaction joins files of tables without a primary key.
+///
+/// # Errors
+/// `InvalidInput` for an option that can't be read.
+pub(crate) fn file_sizes(options: &Options<'_>, keyed: bool) -> Result<FileSizes> {
+    let target = target_bytes(options, keyed)?;
+    Ok(FileSizes { target, small: target / 10 * 7 })
 }
 
 /// The properties of files of a level.
