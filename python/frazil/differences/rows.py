@@ -6,10 +6,9 @@ from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from frazil import _core
+from frazil import _core, interop
 from frazil.differences.identities import DIGEST_BYTES, digests
 from frazil.exceptions import InvalidInputError
-from frazil.scan import Split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,7 +103,7 @@ def _identified(splits: list[_core.Split], schema: Schema, has_ids: bool) -> pa.
 def _batches(splits: list[_core.Split]) -> Iterator[pa.RecordBatch]:
     joined = _core.Split.joined(splits)
     if joined is not None:
-        yield from Split(joined).to_arrow_batch_reader()
+        yield from interop.reader_of(joined.read())
 
 
 def _place(fields: Iterable[Field], number: int) -> list[int]:
