@@ -25,6 +25,7 @@ class FarStore:
         self.reset()
 
     def reset(self) -> None:
+        self.verbs: dict[str, int] = {}
         self.requests = self.bytes = self.in_flight = self.most_in_flight = 0
         self.waited = 0.0
         self.first = self.last = 0.0
@@ -40,6 +41,7 @@ class FarStore:
     def stats(self) -> bytes:
         seconds = self.last - self.first
         turns = {"requests": self.requests, "bytes": self.bytes, "most_in_flight": self.most_in_flight}
+        turns |= {verb.lower(): count for verb, count in self.verbs.items()}
         mean = self.waited / seconds if seconds else 0.0
         out = json.dumps({**turns, "mean_in_flight": mean, "seconds": seconds}).encode()
         self.reset()
@@ -73,6 +75,7 @@ class Connection(asyncio.Protocol):
         now = time.monotonic()
         store.first = store.first or now
         store.requests += 1
+        store.verbs[verb] = store.verbs.get(verb, 0) + 1
         store.in_flight += 1
         store.most_in_flight = max(store.most_in_flight, store.in_flight)
         status, extra, body = 200, {"ETag": f'"{len(path)}"', "Last-Modified": DATE}, content or b""
