@@ -25,6 +25,7 @@ class FarStore:
         self.reset()
 
     def reset(self) -> None:
+        self.verbs: dict[str, int] = {}
         self.requests = self.bytes = self.in_flight = self.most_in_flight = 0
         self.waited = 0.0
         self.first = self.last = 0.0
@@ -40,6 +41,7 @@ class FarStore:
     def stats(self) -> bytes:
         seconds = self.last - self.first
         turns = {"requests": self.requests, "bytes": self.bytes, "most_in_flight": self.most_in_flight}
+        turns |= {verb.lower(): count for verb, count in self.verbs.items()}
         mean = self.waited / seconds if seconds else 0.0
         out = json.dumps({**turns, "mean_in_flight": mean, "seconds": seconds}).encode()
         self.reset()
@@ -68,11 +70,12 @@ class Connection(asyncio.Protocol):
         path = url.partition("?")[0]
         store = self.store
         if path == "/_stats":
-            return self.send(200, {}, store.stats(), True)
+            return self.send(200, {}, store.stats())
         content = store.content(path)
         now = time.monotonic()
         store.first = store.first or now
         store.requests += 1
+        store.verbs[verb] = store.verbs.get(verb, 0) + 1
         store.in_flight += 1
         store.most_in_flight = max(store.most_in_flight, store.in_flight)
         status, extra, body = 200, {"ETag": f'"{len(path)}"', "Last-Modified": DATE}, content or b""
@@ -84,6 +87,8 @@ class Connection(asyncio.Protocol):
             stop = min(len(content), int(end) + 1) if begin and end else len(content)
             status, body = 206, content[start:stop]
             extra["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
+        if verb == "HEAD":
+            extra["Content-Length"], body = str(len(body)), b""
         store.bytes += len(body)
         # The link carries one answer after the other.
         store.free_at = max(store.free_at, now + store.latency) + len(body) / store.bandwidth
@@ -93,15 +98,15 @@ class Connection(asyncio.Protocol):
             store.in_flight -= 1
             store.last = time.monotonic()
             store.waited += store.last - now
-            self.send(status, extra, body, verb == "GET")
+            self.send(status, extra, body)
 
         asyncio.get_running_loop().call_later(delay, answer)
         return None
 
-    def send(self, status: int, headers: dict[str, str], body: bytes, whole: bool) -> None:
+    def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        headers = {"Content-Length": str(len(body)), **headers}
         lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in headers.items())]
-        head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode()
-        self.transport.write(head + body if whole else head)
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
 
 
 async def main(folder: Path, latency: float, bandwidth: float) -> None:

@@ -52,6 +52,16 @@ class Planted:
         """Edits the newest manifest, and the length that the list records."""
         path = self.manifest_paths(content)[0]
         rewritten(path, change)
+        self.record_length(path)
+
+    def manifest_schema(self, change: Callable[[Json], object]) -> None:
+        """Edits the Avro schema of the newest manifest, and the length that the list records."""
+        path = self.manifest_paths()[0]
+        rewritten(path, lambda _: None, change)
+        self.record_length(path)
+
+    def record_length(self, path: Path) -> None:
+        """Records the length of a manifest in the list."""
         size = path.stat().st_size
 
         def record(manifests: list[Json]) -> None:
@@ -85,12 +95,15 @@ class Planted:
         self.entry(lambda e: e["data_file"].update(file_size_in_bytes=size, split_offsets=None))
 
 
-def rewritten(path: Path, change: Callable[[list[Json]], object]) -> None:
+def rewritten(
+    path: Path, change: Callable[[list[Json]], object], schema_change: Callable[[Json], object] = lambda _: None
+) -> None:
     with path.open("rb") as file:
         reader = fastavro.reader(file)
         records: list[Any] = list(reader)
-        schema, metadata = reader.writer_schema, dict(reader.metadata)
+        schema, metadata = json.loads(reader.metadata["avro.schema"]), dict(reader.metadata)
     change(records)
+    schema_change(schema)
     metadata = {k: v for k, v in metadata.items() if not k.startswith("avro.")}
     with path.open("wb") as file:
         fastavro.writer(file, schema, records, metadata=metadata, codec="deflate")
@@ -100,6 +113,11 @@ def cut(path: Path, share: float = 0.5) -> None:
     """Cuts off the end of a file."""
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
+
+
+def encrypt_footer(path: Path) -> None:
+    """Marks a Parquet file as one whose footer is encrypted."""
+    path.write_bytes(b"PARE" + path.read_bytes()[4:-4] + b"PARE")
 
 
 def pairs(entry: Json, name: str) -> list[Json]:

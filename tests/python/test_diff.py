@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import pickle
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -54,15 +56,19 @@ def test_totals_files_and_partitions(table: fz.Table) -> None:
     assert not found.is_empty
 
 
-def test_rows_by_the_change_log(table: fz.Table) -> None:
-    found = table.diff("first", rows=True)
-    # Rows of format version 3 have ids. Without them, the three rows of the file that the update wrote again count as
-    # removed and added.
-    with_ids, without = {"added": 3, "removed": 1, "changed": 1}, {"added": 3 + 3, "removed": 1 + 3, "changed": 0}
-    assert found.rows == (with_ids if table.format_version == 3 else without)
-    assert table.diff("main", "main", rows=True).rows == {"added": 0, "removed": 0, "changed": 0}
-    with pytest.raises(fz.InvalidInputError):
-        table.diff("main", "first", rows=True)
+def counted(added: int, removed: int, changed: int) -> dict[str, int]:
+    return {"added": added, "removed": removed, "changed": changed}
+
+
+def test_rows(table: fz.Table) -> None:
+    # The update wrote three rows again, and one of them has other values. Rows of format version 3 have ids.
+    has_ids = table.format_version == 3
+    assert table.diff("first", rows=True).rows == (counted(3, 1, 1) if has_ids else counted(3 + 1, 1 + 1, 0))
+    assert table.diff("main", "first", rows=True).rows == (counted(1, 3, 1) if has_ids else counted(1 + 1, 3 + 1, 0))
+    assert table.diff("main", "main", rows=True).rows == counted(0, 0, 0)
+    # Compaction changes no row.
+    table.maintain.compact(rewrite_all=True)
+    assert table.diff("first", rows=True).rows == (counted(3, 1, 1) if has_ids else counted(4, 2, 0))
 
 
 def test_the_other_way_round(table: fz.Table) -> None:
@@ -111,8 +117,115 @@ def test_branches_that_parted(table: fz.Table) -> None:
     table.append(pa.table({"id": [9], "country": ["NO"]}, SCHEMA), branch="dev")
     found = table.diff("main", "dev")
     assert [t.rows for t in found.totals] == [7, 6]
-    with pytest.raises(fz.InvalidInputError):
-        table.diff("main", "dev", rows=True)
+    # Only `dev` has the rows 1, 4 and 9, and only `main` has 6, 7, 8 and 40, which was 4.
+    has_ids = table.format_version == 3
+    assert table.diff("main", "dev", rows=True).rows == (counted(2, 3, 1) if has_ids else counted(3, 4, 0))
+    assert table.diff("dev", "main", rows=True).rows == (counted(3, 2, 1) if has_ids else counted(4, 3, 0))
+
+
+def test_equal_rows_are_counted(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.equal", SCHEMA)
+    table.append(pa.table({"id": [1, 1, 1, 2], "country": [None] * 4}, SCHEMA))
+    table.refs.create_branch("dev")
+    table.overwrite(pa.table({"id": [1, 2, 2, 3], "country": [None] * 4}, SCHEMA))
+    # Two rows of 1 are gone; a row of 2 and one of 3 are new.
+    assert table.diff("dev", "main", rows=True).rows == counted(2, 2, 0)
+    assert table.diff("main", "dev", rows=True).rows == counted(2, 2, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_rows_of_branches_after_random_changes(catalog: fz.Catalog, mode: str, seed: int) -> None:
+    random = Random(seed)
+    properties = {"format-version": "2", "write.delete.mode": mode, "write.update.mode": mode}
+    table = catalog.create_table("db.random", SCHEMA, partition_by="country", properties=properties)
+
+    def some_rows() -> pa.Table:
+        picked = [(random.randrange(6), random.choice(["NO", "SE", None])) for _ in range(8)]
+        return pa.table([list(column) for column in zip(*picked, strict=True)], schema=SCHEMA)
+
+    table.append(some_rows())
+    table.refs.create_branch("dev")
+    for _ in range(6):
+        branch = random.choice(["main", "dev"])
+        match random.choice(["append", "delete", "update"]):
+            case "append":
+                table.append(some_rows(), branch=branch)
+            case "delete":
+                table.delete(f"id = {random.randrange(6)}", branch=branch)
+            case _:
+                table.update(f"id = {random.randrange(6)}", {"id": random.randrange(6)}, branch=branch)
+    before, after = (
+        Counter((row["id"], row["country"]) for row in table.scan(at=at).to_arrow().to_pylist())
+        for at in ("dev", "main")
+    )
+    wanted = counted((after - before).total(), (before - after).total(), 0)
+    assert table.diff("dev", "main", rows=True).rows == wanted
+
+
+def test_rows_with_keys(catalog: fz.Catalog) -> None:
+    schema = fz.Schema.from_json(
+        json.dumps(
+            {
+                "type": "struct",
+                "identifier-field-ids": [3],
+                "fields": [
+                    {"id": 1, "name": "value", "required": False, "type": "string"},
+                    {
+                        "id": 2,
+                        "name": "at",
+                        "required": True,
+                        "type": {
+                            "type": "struct",
+                            "fields": [{"id": 3, "name": "key", "required": True, "type": "int"}],
+                        },
+                    },
+                ],
+            }
+        )
+    )
+    table = catalog.create_table("db.keys", schema)
+
+    def rows(values: dict[int, str]) -> pa.Table:
+        found = {"value": list(values.values()), "at": [{"key": key} for key in values]}
+        return pa.table({name: pa.array(found[name], table.scan().arrow_schema.field(name).type) for name in found})
+
+    table.append(rows({1: "a", 2: "b", 3: "c"}).cast(table.scan().arrow_schema))
+    table.refs.create_branch("dev")
+    table.overwrite(rows({1: "a", 2: "other", 4: "c"}).cast(table.scan().arrow_schema))
+    # 1 is the same, 2 has another value, 3 is gone, 4 is new.
+    assert table.diff("dev", "main", rows=True).rows == counted(1, 1, 1)
+    assert table.diff("main", "dev", rows=True).rows == counted(1, 1, 1)
+
+
+def test_rows_of_versions_with_other_columns(table: fz.Table) -> None:
+    before = table.snapshot.id
+    with table.update_schema() as update:
+        update.add_column("note", "string")
+        update.rename_column("id", "number")
+    table.update("number = 5", {"note": "new"})
+    found = table.diff(before, table.snapshot.id, rows=True)
+    assert [(c.kind, c.name) for c in found.schema] == [("added", "note"), ("renamed", "number")]
+    # Three rows were written again, one with a note. A new column without a value changes no row.
+    changed = counted(0, 0, 1) if table.format_version == 3 else counted(1, 1, 0)
+    assert found.rows == changed
+    assert table.diff(table.snapshot.id, before, rows=True).rows == changed
+
+
+def test_rows_of_every_type(every_type: fz.Table) -> None:
+    every_type.refs.create_branch("dev")
+    rows = every_type.scan().to_arrow()
+    every_type.overwrite(rows)
+    assert every_type.diff("dev", "main").files.num_rows > 1
+    assert every_type.diff("dev", "main", rows=True).rows == counted(0, 0, 0)
+    every_type.overwrite(rows.slice(1))
+    assert every_type.diff("main", "dev", rows=True).rows == counted(1, 0, 0)
+
+
+def test_all_rows_are_gone(table: fz.Table) -> None:
+    table.delete("true")
+    assert table.diff("first", rows=True).rows == counted(0, 5, 0)
+    assert table.diff("main", "first", rows=True).rows == counted(5, 0, 0)
 
 
 def test_an_empty_table_and_another_one(catalog: fz.Catalog) -> None:
@@ -147,6 +260,46 @@ def test_paimon() -> None:
     assert (found.before, found.after) == (1, 4)
     assert found.totals[1].rows == table.scan(at=4).count()
     assert {f["change"] for f in found.to_arrow().to_pylist()} <= {"added", "removed"}
+
+
+PAIMON_SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("country", pa.string())])
+
+
+def test_rows_of_paimon(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.plain", SCHEMA, format="paimon")
+    table.append(pa.table({"id": [1, 2, 2], "country": ["NO"] * 3}, SCHEMA))
+    table.refs.create_tag("first").create_branch("dev", at="first")
+    table.append(pa.table({"id": [3], "country": ["SE"]}, SCHEMA))
+    table.append(pa.table({"id": [4, 5], "country": ["DK"] * 2}, SCHEMA), branch="dev")
+    table.maintain.compact("full")
+    assert table.diff("first", rows=True).rows == counted(1, 0, 0)
+    assert table.diff("main", "first", rows=True).rows == counted(0, 1, 0)
+    # Both branches have a second snapshot.
+    found = table.diff("dev", "main", rows=True)
+    assert found.rows == counted(1, 2, 0)
+    assert [t.rows for t in found.totals] == [5, 4]
+    assert table.diff("main", "dev", rows=True).rows == counted(2, 1, 0)
+    with table.update_schema() as update:
+        update.add_column("note", "string")
+    with pytest.raises(fz.InvalidInputError, match="different columns"):
+        table.diff("main", "dev", rows=True)
+
+
+def test_rows_of_paimon_with_keys(catalog: fz.Catalog) -> None:
+    table = catalog.create_table(
+        "db.keyed", PAIMON_SCHEMA, format="paimon", properties={"primary-key": "id", "bucket": "1"}
+    )
+    table.append(pa.table({"id": [1, 2, 3], "country": ["NO"] * 3}, PAIMON_SCHEMA))
+    first = table.snapshot.id
+    table.append(pa.table({"id": [2, 3, 4], "country": ["SE", "NO", "SE"]}, PAIMON_SCHEMA))
+    table.delete("id = 1")
+    # 1 is gone, 2 has another country, 3 was written again, 4 is new.
+    assert table.diff(first, rows=True).rows == counted(1, 1, 1)
+    assert table.diff("main", first, rows=True).rows == counted(1, 1, 1)
+    with table.update_schema() as update:
+        update.add_column("note", "string")
+    table.append(pa.table({"id": [3], "country": ["NO"], "note": ["x"]}))
+    assert table.diff(first, rows=True).rows == counted(1, 1, 2)
 
 
 def test_text_and_pickle(table: fz.Table) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import frazil as fz
 from conftest import event_rows
-from doctor_faults import Planted, copy_of, cut, set_pair, twice
+from doctor_faults import Planted, copy_of, cut, encrypt_footer, set_pair, twice
 from frazil import doctor
 
 Fault = Callable[[Planted], object]
@@ -208,6 +208,7 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         manifest(lambda m: m.update(min_sequence_number=99)),
     ),
     # Manifests
+    "manifest without a partition field": ("manifest-partition", lambda t: t.manifest_schema(renumber_partition)),
     "manifest deleted": ("manifest-missing", lambda t: t.manifest_paths()[0].unlink()),
     "manifest cut off": ("manifest-damaged", lambda t: cut(t.manifest_paths()[0])),
     "manifest with fewer entries": (
@@ -265,6 +266,8 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         "column-type",
         lambda t: t.rewrite_data(lambda rows: with_text(rows, "id")),
     ),
+    "data file with a key": ("file-unsupported", data_file(key_metadata=b"key")),
+    "data file with an encrypted footer": ("file-unsupported", lambda t: encrypt_footer(t.data_path())),
     "file of no table": ("field-ids-missing", lambda t: t.rewrite_data(without_ids)),
     # Summaries
     "wrong totals": ("summary-totals", current(lambda s: s["summary"].update({"total-records": "7"}))),
@@ -278,6 +281,13 @@ def rewritten_without_record(t: Planted) -> None:
     from doctor_faults import rewritten
 
     rewritten(t.manifest_paths()[0], lambda entries: entries.__delitem__(slice(1, None)))
+
+
+def renumber_partition(schema: dict[str, Any]) -> None:
+    """Gives the partition field of a manifest's Avro schema the id of another field."""
+    [file] = [f for f in schema["fields"] if f["name"] == "data_file"]
+    [partition] = [f for f in file["type"]["fields"] if f["name"] == "partition"]
+    partition["type"]["fields"][0]["field-id"] = 1999
 
 
 def without_ids(rows: pa.Table) -> pa.Table:

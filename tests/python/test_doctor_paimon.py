@@ -10,7 +10,7 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 
-from doctor_faults import cut, twice
+from doctor_faults import cut, encrypt_footer, twice
 from frazil import doctor
 from paimon_faults import Json, Planted, appended, keyed, with_vectors
 
@@ -128,6 +128,7 @@ FAULTS: dict[str, tuple[str, Make, Fault]] = {
         appended,
         lambda t: t.data_path().write_bytes(b"x" * t.data_path().stat().st_size),
     ),
+    "data file with an encrypted footer": ("file-unsupported", appended, lambda t: encrypt_footer(t.data_path())),
     "data file longer": ("file-longer", appended, file(_FILE_SIZE=100)),
     "other rows": ("row-count", appended, other_rows),
     "index manifest deleted": (

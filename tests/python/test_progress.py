@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -466,6 +467,32 @@ sys.exit(run(["count", sys.argv[1], "--where", "id != 7", "--json"]))
     assert (found.code, json.loads(found.out)["rows"]) == (0, 50 * FILES - 8), found.drawn
     assert any(frame.startswith("Reading") for frame in found.frames), found.frames
     assert found.screen == []
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 (no 'java' on the PATH)")
+def test_a_read_with_spark_shows_what_the_driver_does(folder: Path) -> None:
+    code = """
+import frazil.spark
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("ERROR")
+table = opened(0.5)
+rows = fz.spark.read(spark, table, engine="native")
+print("planned", flush=True)
+sys.stderr.write("\\rjob\\r")
+print(rows.count())
+spark.stop()
+"""
+    found = run(code, folder, SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
+    assert (found.code, found.out) == (0, f"planned\n{50 * FILES}\n"), found.drawn
+    assert_shown(found, [r"^Planning +\d+ % .* of \d+ manifests", r"^Reading footers +\d+ % .* of 40 files"])
+    done = shares(found, "Reading footers")
+    assert done == sorted(done), found.frames
+    # The driver's work ends before the job begins, and workers show nothing.
+    job = found.frames.index("job")
+    assert not any(re.match("Planning|Reading", frame) for frame in found.frames[job:]), found.frames
+    assert "Reading footers" in found.frames[job - 1], found.frames
 
 
 class Kernel:

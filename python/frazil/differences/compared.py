@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from frazil.capabilities import format_name, supports
+from frazil.capabilities import supports
 from frazil.differences.diff import Change, Diff, Totals
+from frazil.differences.rows import row_counts
 from frazil.display import tables
 from frazil.display.partitions import partition_value
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from frazil.schema import Field
 
 __all__ = ["difference"]
-
-_CHANGES = {"insert": "added", "delete": "removed", "update_after": "changed", "update_before": None}
 
 
 def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
@@ -28,7 +27,7 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
         table: The table.
         a: The first version: as for `Table.scan`, or another table object.
         b: The second version. None is the newest one.
-        rows: Whether to count rows by the change log.
+        rows: Whether to count the rows that differ.
     """
     kind = type(table)
     first, second = (side if isinstance(side, kind) else table for side in (a, b))
@@ -36,13 +35,22 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
         raise InvalidInputError(
             "the tables are two different tables", {"first": first.location, "second": second.location}
         )
-    # A branch has the table's newest columns, a snapshot those that it was written with.
-    was, now = (side.scan(at=None if isinstance(at, kind) else at) for side, at in ((first, a), (second, b)))
+    # A branch has the table's newest columns, a snapshot those that it was written with. In Apache Paimon, snapshots of
+    # a branch have numbers of their own, so versions are named as they were given.
+    ends = [None if isinstance(at, kind) else at for at in (a, b)]
+    was, now = (side.scan(at=at) for side, at in zip((first, second), ends, strict=True))
     before, after = was.snapshot_id, now.snapshot_id
-    left, right = _kept(first, a, before), _kept(second, b, after)
     given_tables = isinstance(a, kind) or isinstance(b, kind)
-    old, new = _listed(first, left), _listed(second, right)
+    old, new = _listed(first, ends[0], before), _listed(second, ends[1], after)
     files = _differing(old, new)
+    totals = _totals(was, old), _totals(now, new)
+    counts = None
+    if rows:
+        # Where snapshots name no parents, each branch has schemas of its own, and rows have no ids.
+        has_parents = supports(first._core, "snapshot_parents")
+        has_ids = has_parents and all(side.format_version >= 3 for side in (first, second))
+        is_one_line = has_parents or not any(_is_branch(table, at) for at in ends)
+        counts = row_counts(was, now, (totals[0].rows, totals[1].rows), has_ids, is_one_line)
     return Diff(
         before,
         after,
@@ -50,22 +58,11 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
         _named(_fields(first.partition_spec), _fields(second.partition_spec)) if given_tables else [],
         _named(_fields(first.sort_order), _fields(second.sort_order)) if given_tables else [],
         _named(*(tables.public_options(side.properties) for side in (first, second))) if given_tables else [],
-        (_totals(first, left, old), _totals(second, right, new)),
+        totals,
         files,
         _by_partition(files),
-        _rows(second, left, right) if rows else None,
+        counts,
     )
-
-
-def _kept(table: Any, at: Any, snapshot_id: int | None) -> Any:
-    """A version that stays the same while the table changes: the id of its snapshot.
-
-    In tables of Paimon, a branch numbers its snapshots by itself, and a tag has a snapshot that may have expired. These
-    stay names.
-    """
-    if supports(table._core, "snapshot_parents") or at not in table.refs or at == "main":
-        return snapshot_id
-    return at
 
 
 def _fields(of: Any) -> dict[str, str]:
@@ -110,14 +107,20 @@ def _schema(before: Iterable[Field], after: Iterable[Field]) -> list[Change]:
     return found
 
 
-def _listed(table: Any, at: Any) -> pa.Table:
+def _is_branch(table: Any, at: Any) -> bool:
+    """Whether a version is a branch other than `main`."""
+    ref = table.refs.get(at) if isinstance(at, str) else None
+    return ref is not None and ref.type == "branch" and at != "main"
+
+
+def _listed(table: Any, at: Any, snapshot: int | None) -> pa.Table:
     """The files of a version, with the columns of `Diff.to_arrow` and a key."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = dict.fromkeys(("key", "content", "file_path", "partition"), pa.string())
     schema = pa.schema({**texts, **dict.fromkeys(("record_count", "file_size_in_bytes"), pa.int64())})
-    if at is None:
+    if snapshot is None:
         return schema.empty_table()
     files = table.inspect.files(at=at)
     names = files.schema.names
@@ -199,30 +202,8 @@ def _by_partition(files: pa.Table) -> pa.Table:
     return pa.table(renamed).sort_by("partition")
 
 
-def _totals(table: Any, at: Any, files: pa.Table) -> Totals:
+def _totals(scan: Any, files: pa.Table) -> Totals:
     import pyarrow.compute as pc
 
     data = pc.sum(pc.equal(files["content"], "data")).as_py() or 0
-    rows = 0 if at is None else table.scan(at=at).count()
-    return Totals(rows, data, len(files) - data, pc.sum(files["file_size_in_bytes"]).as_py() or 0)
-
-
-def _rows(table: Any, before: Any, after: Any) -> dict[str, int]:
-    """The rows that commits added, removed and changed. Only one column is read."""
-    import pyarrow.compute as pc
-
-    found = dict.fromkeys(("added", "removed", "changed"), 0)
-    if before == after:
-        return found
-    if any(isinstance(at, str) and table.refs[at].type == "branch" for at in (before, after)):
-        raise UnsupportedError(
-            f"the change log of a branch: not with tables of {format_name(table._core)}",
-            {"table": table.location},
-            "Leave out rows=True",
-        )
-    for batch in table.changes(select=["_change_type"], since=before, at=after):
-        for row in pc.value_counts(batch["_change_type"]).to_pylist():
-            name = _CHANGES[row["values"]]
-            if name is not None:
-                found[name] += row["counts"]
-    return found
+    return Totals(scan.count(), data, len(files) - data, pc.sum(files["file_size_in_bytes"]).as_py() or 0)

@@ -68,7 +68,7 @@ class Diff(NamedTuple):
         totals: The size of both versions.
         files: The files that were added and removed, as a pyarrow table.
         partitions: The partitions whose files differ, as a pyarrow table.
-        rows: The rows that commits added, removed and changed, by name; None unless `rows=True`.
+        rows: How many rows were `added`, `removed` and `changed`; None unless `rows=True`.
     """
 
     before: int | None
@@ -120,7 +120,7 @@ class Diff(NamedTuple):
         ]
         if self.rows is not None:
             said = ", ".join(f"{number(count)} {what}" for what, count in self.rows.items())
-            lines.append(f"  {'change log':<13}{said}")
+            lines.append(f"  {'changes':<13}{said}")
         for title in ("schema", "partitioning", "sorting", "properties"):
             lines += [f"  {title:<13}{tables.public(change)}" for change in getattr(self, title)]
         lines += self._partition_lines()

@@ -18,7 +18,7 @@ __all__ = ["diff"]
 @looking("diff")
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option("--rows", is_flag=True, help="Count added, removed and changed rows by the change log.")
+@click.option("--rows", is_flag=True, help="Count added, removed and changed rows. Reads the files that differ.")
 @click.option("--files", is_flag=True, help="List the files.")
 def diff(session: Session, table: str, a: str, b: str | None, rows: bool, files: bool) -> None:
     """Show what differs between two versions: columns, rows, files, partitions.
