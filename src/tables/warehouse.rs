@@ -73,7 +73,10 @@ impl Catalog for SharedWarehouse {
     }
 
     fn check_namespace(&self, namespace: &[String]) -> Result<()> {
-        self.iceberg.check_namespace(namespace)
+        match self.iceberg.check_namespace(namespace) {
+            Err(e) if e.kind() == ErrorKind::NotFound && self.databases()?.iter().any(|d| d == namespace) => Ok(()),
+            checked => checked,
+        }
     }
 
     fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
