@@ -1,12 +1,14 @@
 //! What would make the table faster or smaller, with the estimated gain.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::codes;
 use super::examination::Examination;
-use super::relations::heads;
+use super::order::{FileBounds, overlap};
+use super::relations::{Head, heads};
 use super::seen::{Kept, LiveData};
 use crate::data::verify::compare::name;
+use crate::data::write::metrics::MetricsConfig;
 use crate::format::diagnosis::finding::Gain;
 use crate::format::diagnosis::table_codes as shared;
 use crate::types::FieldId;
@@ -27,6 +29,8 @@ const SKEW: u64 = 10;
 const LEAST_ORDERED: usize = 16;
 /// The least share of files that a value may be in, for a finding about the order of files.
 const OVERLAP: f64 = 0.5;
+/// The length of text in bounds, in code points, if no property gives another one.
+const USUAL_LENGTH: usize = 16;
 
 /// Adds all findings about the table's health.
 pub(super) fn check(of: &Examination<'_>) {
@@ -40,12 +44,11 @@ pub(super) fn check(of: &Examination<'_>) {
     delete_debt(of, &seen.kept, &data, &manifests);
     manifest_sizes(of, &manifests);
     history(of, &seen.kept);
-    statistics(of, &seen.kept, data.len());
+    statistics(of, &seen.kept, &manifests);
     let mut columns: Vec<_> = seen.kept.order.iter().collect();
     columns.sort_by_key(|(id, _)| **id);
     for (id, bounds) in columns {
-        let of_main = bounds.iter().filter(|(m, ..)| manifests.contains(m)).map(|(_, low, high)| (*low, *high));
-        order(of, *id, of_main.collect(), &data);
+        order(of, *id, bounds, &manifests, &data);
     }
 }
 
@@ -90,9 +93,9 @@ fn sizes(of: &Examination<'_>, data: &[&LiveData]) {
     }
 }
 
-/// Rows and bytes of delete files.
+/// Rows and bytes of delete files that apply to data files. Other findings are about those that apply to none.
 fn delete_debt(of: &Examination<'_>, kept: &Kept, data: &[&LiveData], manifests: &HashSet<u32>) {
-    let deletes: Vec<_> = kept.deletes.iter().filter(|d| manifests.contains(&d.manifest)).collect();
+    let deletes = Head::new("main", manifests, &kept.data, &kept.deletes).applied();
     let rows: u64 = data.iter().map(|d| unsigned(d.rows)).sum();
     let deleted: u64 = deletes.iter().map(|d| unsigned(d.rows)).sum();
     let is_much = deleted as f64 > rows as f64 * DELETED_SHARE || deletes.len() > data.len();
@@ -163,46 +166,42 @@ fn history(of: &Examination<'_>, kept: &Kept) {
 }
 
 /// Files without bounds of important columns.
-fn statistics(of: &Examination<'_>, kept: &Kept, files: usize) {
-    let mut columns: Vec<_> = kept.bounded.iter().collect();
-    columns.sort_by_key(|(id, _)| **id);
+fn statistics(of: &Examination<'_>, kept: &Kept, manifests: &HashSet<u32>) {
+    let mut columns: BTreeMap<FieldId, (u64, u64)> = BTreeMap::new();
+    for ((id, _), (with, without)) in kept.bounded.iter().filter(|((_, manifest), _)| manifests.contains(manifest)) {
+        let sums = columns.entry(*id).or_default();
+        *sums = (sums.0 + with, sums.1 + without);
+    }
     for (id, (with, without)) in columns {
-        if *without > *with && *without > 0 {
-            let column = name(&of.table.inner.schema, *id);
-            let evidence = format!("{without} of {} entries have no bounds of it ({files} data files)", with + without);
-            of.findings.gain(
-                &codes::MISSING_STATISTICS,
-                column,
-                evidence,
-                Gain { requests: *without, ..Gain::default() },
-            );
+        if without > with {
+            let column = name(&of.table.inner.schema, id);
+            let evidence = format!("{without} of {} data files have no bounds of it", with + without);
+            let gain = Gain { requests: without, ..Gain::default() };
+            of.findings.gain(&codes::MISSING_STATISTICS, column, evidence, gain);
         }
     }
 }
 
-/// How much the bounds of a column overlap: the share of files that a value is in, on average.
-fn order(of: &Examination<'_>, id: FieldId, mut bounds: Vec<(u64, u64)>, data: &[&LiveData]) {
+/// How much the bounds of a column overlap, and whether they tell files apart.
+fn order(of: &Examination<'_>, id: FieldId, column: &FileBounds, manifests: &HashSet<u32>, data: &[&LiveData]) {
+    let bounds = column.of(manifests);
     let count = bounds.len();
     if count < LEAST_ORDERED {
         return;
     }
-    // For each file: the files that begin before its middle, without those that end before it.
-    let middles: Vec<u64> = bounds.iter().map(|(low, high)| low + (high.saturating_sub(*low)) / 2).collect();
-    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = bounds.drain(..).unzip();
-    starts.sort_unstable();
-    ends.sort_unstable();
-    if starts.first() == ends.last() {
+    let schema = &of.table.inner.schema;
+    let mode = MetricsConfig::new(schema, &of.metadata.properties, &[]).mode(id);
+    let lengths = [USUAL_LENGTH, mode.bound_length().unwrap_or(USUAL_LENGTH)];
+    if let Some((low, high, files)) = column.same(&bounds, &lengths) {
+        let (low, high) = (low.escape_debug(), high.escape_debug());
+        let evidence = format!("{files} of {count} files have the bounds '{low}' and '{high}'");
+        of.findings.add(&codes::USELESS_STATISTICS, name(schema, id), evidence);
         return;
     }
-    let depth = |at: &u64| starts.partition_point(|s| s <= at).saturating_sub(ends.partition_point(|e| e < at));
-    let share = middles.iter().map(depth).sum::<usize>() as f64 / (count * count) as f64;
-    if share <= OVERLAP {
-        return;
-    }
-    let column = name(&of.table.inner.schema, id);
+    let Some(share) = overlap(&column.ranked(&bounds)).filter(|share| *share > OVERLAP) else { return };
     let saved = ((share * count as f64) as u64).saturating_sub(1);
     let bytes: u64 = data.iter().map(|d| unsigned(d.bytes)).sum();
     let gain = Gain { bytes: bytes / count.max(1) as u64 * saved, files: saved, requests: saved * 2 };
     let evidence = format!("a value is in the bounds of {:.0} % of {count} files on average", share * 100.0);
-    of.findings.gain(&codes::FILE_ORDER, column, evidence, gain);
+    of.findings.gain(&codes::FILE_ORDER, name(schema, id), evidence, gain);
 }

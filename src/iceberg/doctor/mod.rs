@@ -21,6 +21,7 @@
 //! - `restore`: a new metadata file for a table that can't be opened
 //! - `outside`: files that nothing leads to
 //! - `health`: what would make the table faster or smaller
+//! - `order`: the bounds of columns over all files
 
 pub mod codes;
 mod course;
@@ -34,6 +35,7 @@ mod history;
 mod lists;
 mod manifests;
 mod mend;
+mod order;
 mod outside;
 mod relations;
 mod repair;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::order::FileBounds;
 use crate::codec::xxhash::xxh64;
 use crate::format::task::{DataFile, FileContent, Partition};
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns};
 use crate::iceberg::plan::deletes::partition_key;
 use crate::store::location::normalised;
-use crate::types::value::decode_bound;
-use crate::types::{FieldId, PrimitiveType, ValueRef};
+use crate::types::{FieldId, PrimitiveType};
 
 /// The sums over the entries of one manifest.
 #[derive(Clone, Debug, Default)]
@@ -131,10 +131,10 @@ pub(super) struct Kept {
     pub data: Vec<LiveData>,
     /// Live delete files.
     pub deletes: Vec<LiveDelete>,
-    /// Files with and without bounds, by column.
-    pub bounded: HashMap<FieldId, (u64, u64)>,
-    /// Bounds of the column that orders files, by manifest: bounds as numbers that keep the order.
-    pub order: HashMap<FieldId, Vec<(u32, u64, u64)>>,
+    /// Files with and without bounds, by column and manifest.
+    pub bounded: HashMap<(FieldId, u32), (u64, u64)>,
+    /// Bounds of the columns that may order files.
+    pub order: HashMap<FieldId, FileBounds>,
     /// A live file outside of the table's folder, and how many there are.
     pub elsewhere: (u64, Option<String>),
 }
@@ -153,8 +153,8 @@ impl SeenEntries {
     pub(super) fn keep(&mut self, more: Kept) {
         self.kept.data.extend(more.data);
         self.kept.deletes.extend(more.deletes);
-        for (id, (with, without)) in more.bounded {
-            let sums = self.kept.bounded.entry(id).or_default();
+        for (key, (with, without)) in more.bounded {
+            let sums = self.kept.bounded.entry(key).or_default();
             *sums = (sums.0 + with, sums.1 + without);
         }
         for (id, bounds) in more.order {
@@ -173,49 +173,4 @@ pub(super) fn path_hash(path: &str) -> u64 {
 /// The hash of a partition.
 pub(super) fn partition_hash(partition: &Partition) -> u64 {
     xxh64(&partition_key(partition), 0)
-}
-
-/// Whether bounds of this type become numbers that keep their order.
-pub(super) fn has_order(ty: &PrimitiveType) -> bool {
-    use PrimitiveType as P;
-    matches!(
-        ty,
-        P::Int
-            | P::Long
-            | P::Date
-            | P::Time
-            | P::Timestamp
-            | P::Timestamptz
-            | P::TimestampNs
-            | P::TimestamptzNs
-            | P::Float
-            | P::Double
-            | P::String
-    )
-}
-
-/// Bounds as numbers that keep the order of the values.
-pub(super) fn ordered(lower: Option<&[u8]>, upper: Option<&[u8]>, ty: &PrimitiveType) -> Option<(u64, u64)> {
-    let number = |bytes: Option<&[u8]>| {
-        let signed = |v: i64| (v as u64) ^ (1 << 63);
-        Some(match decode_bound(bytes?, ty).ok()?? {
-            ValueRef::Int(v) => signed(i64::from(v)),
-            ValueRef::Long(v) => signed(v),
-            ValueRef::Float(v) => float(f64::from(v))?,
-            ValueRef::Double(v) => float(v)?,
-            ValueRef::String(v) => {
-                let mut first = [0; 8];
-                first.iter_mut().zip(v.bytes()).for_each(|(to, from)| *to = from);
-                u64::from_be_bytes(first)
-            }
-            _ => return None,
-        })
-    };
-    let (low, high) = (number(lower)?, number(upper)?);
-    (low <= high).then_some((low, high))
-}
-
-fn float(v: f64) -> Option<u64> {
-    let bits = v.to_bits();
-    (!v.is_nan()).then_some(if v.is_sign_negative() { !bits } else { bits ^ (1 << 63) })
 }
