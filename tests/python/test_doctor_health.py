@@ -99,7 +99,28 @@ def test_delete_debt(catalog: fz.Catalog, version: str) -> None:
     # 15 of 100 rows are deleted.
     assert gain(finding) == (sum(sizes) + int(data * 0.15), len(sizes), len(sizes))
     table.maintain.compact(rewrite_all=True)
-    table.repair("dangling-deletes", dry_run=False)
+    # In version 2 the delete files stay, but they apply to no data file: another finding is about them.
+    diagnosis = table.refresh().doctor()
+    assert "delete-debt" not in diagnosis.codes
+    assert ("delete-unknown-file" in diagnosis.codes) == (version == "2")
+
+
+def test_delete_debt_of_several_files(catalog: fz.Catalog) -> None:
+    """A delete file of several data files names none, so nothing tells that all of them are removed."""
+    properties = {
+        "format-version": "2",
+        "write.delete.mode": "merge-on-read",
+        "write.delete.granularity": "partition",
+    }
+    table = catalog.create_table("db.t", IDS, properties=properties)
+    for first in (0, 100, 200):
+        table.append(ids(first, 100))
+    table.delete("id >= 20 and id < 280 and id != 150")
+    assert "1 delete files with 259 rows" in found(table, "delete-debt").evidence
+    table.maintain.compact(rewrite_all=True)
+    remedy = found(table.refresh(), "delete-debt").remedy
+    assert remedy.endswith("rewrite_position_deletes(rewrite_all=True).")
+    table.maintain.rewrite_position_deletes(rewrite_all=True)
     assert "delete-debt" not in table.refresh().doctor().codes
 
 
@@ -141,6 +162,23 @@ def test_missing_statistics(catalog: fz.Catalog) -> None:
         table.append(rows)
     finding = found(table, "missing-statistics")
     assert (finding.object, gain(finding)) == ("id", (0, 0, 3))
+    assert finding.evidence.startswith("3 of 4 data files")
+
+
+def test_missing_statistics_of_the_current_snapshot(catalog: fz.Catalog) -> None:
+    """Files of old snapshots count neither for the finding nor against it."""
+    table = catalog.create_table("db.t", IDS, sort_by=["id"])
+    for first in (0, 10, 20):
+        table.append(ids(first))
+    table.set_properties({"write.metadata.metrics.column.id": "counts"})
+    table.overwrite(ids(0))
+    finding = found(table, "missing-statistics")
+    assert (finding.evidence, gain(finding)) == ("1 of 1 data files have no bounds of it", (0, 0, 1))
+    for first in (0, 10, 20):
+        table.append(ids(first))
+    table.set_properties({"write.metadata.metrics.column.id": "full"})
+    table.overwrite(ids(0))
+    assert "missing-statistics" not in table.doctor().codes
 
 
 def test_file_order(catalog: fz.Catalog) -> None:
@@ -153,6 +191,58 @@ def test_file_order(catalog: fz.Catalog) -> None:
     assert (finding.object, "100 % of 16 files" in finding.evidence) == ("id", True)
     sizes = table.inspect.files()["file_size_in_bytes"].to_pylist()
     assert gain(finding) == (sum(sizes) // 16 * 15, 15, 30)
+
+
+TEXTS = pa.schema([("s", pa.string())])
+
+
+def texts(prefix: str, numbers: range) -> pa.Table:
+    return pa.table({"s": [f"{prefix}{number:03}" for number in numbers]}, TEXTS)
+
+
+def test_file_order_of_texts(catalog: fz.Catalog) -> None:
+    """Texts with the same first 12 characters: 16 files of 10 rows, sorted or not."""
+    table = created(catalog, "iceberg", TEXTS)
+    for number in range(16):
+        table = table.append(texts("common-user-", range(number * 10, number * 10 + 10)))
+    assert not {"file-order", "useless-statistics"} & set(table.doctor().codes)
+    catalog.drop_table("db.t")
+    table = created(catalog, "iceberg", TEXTS)
+    for number in range(16):
+        table = table.append(texts("common-user-", range(number, 160, 16)))
+    finding = found(table, "file-order")
+    assert (finding.object, "100 % of 16 files" in finding.evidence) == ("s", True)
+    sizes = table.inspect.files()["file_size_in_bytes"].to_pylist()
+    assert gain(finding) == (sum(sizes) // 16 * 15, 15, 30)
+    assert "useless-statistics" not in table.doctor().codes
+
+
+def test_useless_statistics(catalog: fz.Catalog) -> None:
+    """Bounds keep the first 16 characters, which are the same in all files."""
+
+    def rows(number: int) -> pa.Table:
+        return texts("https://example.com/path/", range(number * 10, number * 10 + 10))
+
+    table = created(catalog, "iceberg", TEXTS)
+    for number in range(15):
+        table = table.append(rows(number))
+    # Too few files.
+    assert "useless-statistics" not in table.doctor().codes
+    finding = found(table.append(rows(15)), "useless-statistics")
+    assert (finding.object, finding.gain) == ("s", None)
+    assert finding.evidence == "16 of 16 files have the bounds 'https://example.' and 'https://example/'"
+    # To sort does not help.
+    assert "file-order" not in table.refresh().doctor().codes
+    # The bounds of one file may differ, but not those of two: 16 of 18 are below nine in ten.
+    table = table.append(texts("other-", range(10)))
+    assert "16 of 17 files" in found(table, "useless-statistics").evidence
+    assert "useless-statistics" not in table.append(texts("other-", range(10, 20))).doctor().codes
+    catalog.drop_table("db.t")
+    # The remedy: whole texts are bounds.
+    table = created(catalog, "iceberg", TEXTS, write_metadata_metrics_column_s="truncate(64)")
+    for number in range(16):
+        table = table.append(rows(number))
+    assert not {"file-order", "useless-statistics"} & set(table.doctor().codes)
 
 
 def test_skewed_partitions(catalog: fz.Catalog) -> None:

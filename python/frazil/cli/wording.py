@@ -34,6 +34,7 @@ _COMMANDS = (
     (r"\btable\.scan\(since=\.\.\., at=\.\.\.\)", "frazil scan --since"),
     (r"if the table was copied, open it with moved=True", "frazil doctor says what is lost"),
     (r"a copy can be read with moved=True", "only Python reads a copy, with moved=True"),
+    (r"\brewrite_position_deletes\(rewrite_all=True\)", "frazil rewrite-deletes, in Python with rewrite_all=True"),
     (r"\brewrite_position_deletes(?=:)", "frazil rewrite-deletes"),
     (r"\bremove_dangling_deletes(?=:)", "frazil rewrite-deletes --dangling"),
     (r"\bconvert_equality_deletes(?=:)", "frazil rewrite-deletes --equality"),

@@ -251,5 +251,8 @@ codes! {
         "Rewrite the files, with metrics of the column: write.metadata.metrics.column.<name>=truncate(16).";
     FILE_ORDER Info "file-order":
         "The bounds of a column overlap in most files, so that filters on it skip few files.";
-        "Sort the rows: compact(order=...).";
+        "Sort the rows: compact(sort_by=...).";
+    USELESS_STATISTICS Info "useless-statistics":
+        "The bounds of a column are cut to the same text in nearly all files, so that filters on it skip no files.";
+        "Keep longer bounds: write.metadata.metrics.column.<name>=truncate(64), then rewrite the files.";
 }

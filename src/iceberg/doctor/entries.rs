@@ -9,7 +9,6 @@ use crate::codec::xxhash::xxh64;
 use crate::data::verify::compare::{RecordedColumn, against_itself, name};
 use crate::data::verify::partition::against_bounds;
 use crate::error::Result;
-use crate::format::diagnosis::file_order::ordered;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::iceberg::manifest::entries::{ADDED, DELETED, EntryColumns, MISSING};
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
@@ -122,17 +121,16 @@ impl EntryFacts<'_> {
                 against_itself(&name, &field.ty, recorded, rows, &mut differences);
             }
             if field.is_important {
-                let sums = kept.bounded.entry(field.id).or_default();
+                let sums = kept.bounded.entry((field.id, self.place)).or_default();
                 let all_null = recorded.nulls.is_some() && recorded.nulls == recorded.values;
                 match recorded.lower.is_some() || all_null || rows == 0 {
                     true => sums.0 += 1,
                     false => sums.1 += 1,
                 }
             }
-            if field.orders
-                && let Some(bounds) = ordered(recorded.lower, recorded.upper, &field.ty)
-            {
-                kept.order.entry(field.id).or_default().push((self.place, bounds.0, bounds.1));
+            if field.orders {
+                let bounds = kept.order.entry(field.id).or_default();
+                bounds.add(self.place, recorded.lower, recorded.upper, &field.ty);
             }
         }
         for value in &partition.values {

@@ -1,13 +1,15 @@
 //! What would make the table faster or smaller, with the estimated gain.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::codes;
 use super::examination::Examination;
-use super::relations::heads;
+use super::relations::{Head, heads};
 use super::seen::{Kept, LiveData};
 use crate::data::verify::compare::name;
-use crate::format::diagnosis::file_order;
+use crate::data::write::bounds_truncate::upper_text;
+use crate::data::write::metrics::MetricsConfig;
+use crate::format::diagnosis::file_order::{FileBounds, LEAST_ORDERED};
 use crate::format::diagnosis::finding::Gain;
 use crate::format::diagnosis::health::{DeleteSums, FileGroup, FileSizes, LEAST_SAVED, TableHealth};
 
@@ -15,6 +17,8 @@ use crate::format::diagnosis::health::{DeleteSums, FileGroup, FileSizes, LEAST_S
 const SMALL_SHARE: f64 = 0.75;
 /// The largest metadata file without a finding, in bytes.
 const MOST_METADATA: u64 = 4 << 20;
+/// The length of text in bounds, in code points, if no property gives another one.
+const USUAL_LENGTH: usize = 16;
 
 /// Adds all findings about the table's health.
 pub(super) fn check(of: &Examination<'_>) {
@@ -28,14 +32,12 @@ pub(super) fn check(of: &Examination<'_>) {
     delete_debt(of, &seen.kept, &data, &manifests);
     manifest_sizes(of, &manifests);
     history(of, &seen.kept);
-    statistics(of, &seen.kept, data.len());
+    statistics(of, &seen.kept, &manifests);
     let mut columns: Vec<_> = seen.kept.order.iter().collect();
     columns.sort_by_key(|(id, _)| **id);
     let bytes: u64 = data.iter().map(|d| unsigned(d.bytes)).sum();
     for (id, bounds) in columns {
-        let of_main = bounds.iter().filter(|(m, ..)| manifests.contains(m)).map(|(_, low, high)| (*low, *high));
-        let (bounds, column) = (of_main.collect(), name(&of.table.inner.schema, *id));
-        file_order::check(of.findings, &codes::FILE_ORDER, column, bounds, bytes);
+        order(of, *id, bounds, &manifests, bytes);
     }
 }
 
@@ -66,9 +68,9 @@ fn sizes(of: &Examination<'_>, data: &[&LiveData]) {
     health(of).skewed_partitions(partitions.values().map(|(all, _)| *all).collect(), sizes);
 }
 
-/// Rows and bytes of delete files.
+/// Rows and bytes of delete files that apply to data files. Other findings are about those that apply to none.
 fn delete_debt(of: &Examination<'_>, kept: &Kept, data: &[&LiveData], manifests: &HashSet<u32>) {
-    let deletes: Vec<_> = kept.deletes.iter().filter(|d| manifests.contains(&d.manifest)).collect();
+    let deletes = Head::new("main", manifests, &kept.data, &kept.deletes).applied();
     let deleted_rows: u64 = deletes.iter().map(|d| unsigned(d.rows)).sum();
     let sums = DeleteSums {
         deletes: deletes.len() as u64,
@@ -134,19 +136,58 @@ fn history(of: &Examination<'_>, kept: &Kept) {
 }
 
 /// Files without bounds of important columns.
-fn statistics(of: &Examination<'_>, kept: &Kept, files: usize) {
-    let mut columns: Vec<_> = kept.bounded.iter().collect();
-    columns.sort_by_key(|(id, _)| **id);
+fn statistics(of: &Examination<'_>, kept: &Kept, manifests: &HashSet<u32>) {
+    let mut columns: BTreeMap<FieldId, (u64, u64)> = BTreeMap::new();
+    for ((id, _), (with, without)) in kept.bounded.iter().filter(|((_, manifest), _)| manifests.contains(manifest)) {
+        let sums = columns.entry(*id).or_default();
+        *sums = (sums.0 + with, sums.1 + without);
+    }
     for (id, (with, without)) in columns {
-        if *without > *with && *without > 0 {
-            let column = name(&of.table.inner.schema, *id);
-            let evidence = format!("{without} of {} entries have no bounds of it ({files} data files)", with + without);
-            of.findings.gain(
-                &codes::MISSING_STATISTICS,
-                column,
-                evidence,
-                Gain { requests: *without, ..Gain::default() },
-            );
+        if without > with {
+            let column = name(&of.table.inner.schema, id);
+            let evidence = format!("{without} of {} data files have no bounds of it", with + without);
+            let gain = Gain { requests: without, ..Gain::default() };
+            of.findings.gain(&codes::MISSING_STATISTICS, column, evidence, gain);
         }
+    }
+}
+
+/// How much the bounds of a column overlap, and whether they tell files apart.
+fn order(of: &Examination<'_>, id: FieldId, column: &FileBounds, manifests: &HashSet<u32>, data_bytes: u64) {
+    let (bounds, schema) = (column.of(manifests), &of.table.inner.schema);
+    let count = bounds.len();
+    if count < LEAST_ORDERED {
+        return;
+    }
+    let mode = MetricsConfig::new(schema, &of.metadata.properties, &[]).mode(id);
+    let lengths = [USUAL_LENGTH, mode.bound_length().unwrap_or(USUAL_LENGTH)];
+    match column.same(&bounds).filter(|(low, high, _)| is_cut_text(low, high, &lengths)) {
+        Some((low, high, files)) => {
+            let (low, high) = (low.escape_debug(), high.escape_debug());
+            let evidence = format!("{files} of {count} files have the bounds '{low}' and '{high}'");
+            of.findings.add(&codes::USELESS_STATISTICS, name(schema, id), evidence);
+        }
+        None => column.report(&bounds, of.findings, &codes::FILE_ORDER, name(schema, id), data_bytes),
+    }
+}
+
+/// Whether bounds are those of longer texts with one beginning, of one of these lengths in code points.
+fn is_cut_text(low: &str, high: &str, lengths: &[usize]) -> bool {
+    let length = low.chars().count();
+    lengths.contains(&length) && upper_text(&format!("{low} "), length).as_deref() == Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cut_text;
+
+    #[test]
+    fn bounds_of_cut_texts_are_known() {
+        assert!(is_cut_text("https://example.", "https://example/", &[16]));
+        // The text is not as long as cut texts are.
+        assert!(!is_cut_text("https://example.", "https://example/", &[15]));
+        // Other texts of the same length are between these bounds, and one text alone is not cut.
+        assert!(!is_cut_text("https://example.", "https://example9", &[16]));
+        assert!(!is_cut_text("https://example.", "https://example.", &[16]));
     }
 }

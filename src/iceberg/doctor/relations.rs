@@ -155,7 +155,7 @@ fn row_ids(of: &Examination<'_>, data: &[LiveData]) -> Result<()> {
 }
 
 /// The files of one branch or tag.
-struct Head<'a> {
+pub(super) struct Head<'a> {
     name: &'a str,
     manifests: &'a HashSet<u32>,
     /// The delete files.
@@ -168,7 +168,12 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn new(name: &'a str, manifests: &'a HashSet<u32>, data: &[LiveData], deletes: &'a [LiveDelete]) -> Head<'a> {
+    pub(super) fn new(
+        name: &'a str,
+        manifests: &'a HashSet<u32>,
+        data: &[LiveData],
+        deletes: &'a [LiveDelete],
+    ) -> Head<'a> {
         let deletes: Vec<&LiveDelete> = deletes.iter().filter(|d| manifests.contains(&d.manifest)).collect();
         let mut head =
             Head { name, manifests, deletes, named: HashMap::new(), oldest: HashMap::new(), oldest_of_all: None };
@@ -233,6 +238,17 @@ impl<'a> Head<'a> {
                 None => {}
             }
         }
+    }
+
+    /// The delete files that may apply to a data file.
+    pub(super) fn applied(&self) -> Vec<&'a LiveDelete> {
+        let applies = |delete: &&LiveDelete| match delete.names {
+            Some(key) => {
+                self.named.get(&key).is_some_and(|files| files.iter().any(|file| file.sequence <= delete.sequence))
+            }
+            None => !self.is_dangling(delete),
+        };
+        self.deletes.iter().copied().filter(applies).collect()
     }
 
     /// Whether a delete file that names no single data file applies to none.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::codec::xxhash::xxh64;
+use crate::format::diagnosis::file_order::FileBounds;
 use crate::format::task::{DataFile, FileContent, Partition};
 use crate::iceberg::manifest::entries::{DELETED, EntryColumns};
 use crate::iceberg::plan::deletes::partition_key;
@@ -130,10 +131,10 @@ pub(super) struct Kept {
     pub data: Vec<LiveData>,
     /// Live delete files.
     pub deletes: Vec<LiveDelete>,
-    /// Files with and without bounds, by column.
-    pub bounded: HashMap<FieldId, (u64, u64)>,
-    /// Bounds of the column that orders files, by manifest: bounds as numbers that keep the order.
-    pub order: HashMap<FieldId, Vec<(u32, u64, u64)>>,
+    /// Files with and without bounds, by column and manifest.
+    pub bounded: HashMap<(FieldId, u32), (u64, u64)>,
+    /// Bounds of the columns that may order files.
+    pub order: HashMap<FieldId, FileBounds>,
     /// A live file outside of the table's folder, and how many there are.
     pub elsewhere: (u64, Option<String>),
 }
@@ -152,8 +153,8 @@ impl SeenEntries {
     pub(super) fn keep(&mut self, more: Kept) {
         self.kept.data.extend(more.data);
         self.kept.deletes.extend(more.deletes);
-        for (id, (with, without)) in more.bounded {
-            let sums = self.kept.bounded.entry(id).or_default();
+        for (key, (with, without)) in more.bounded {
+            let sums = self.kept.bounded.entry(key).or_default();
             *sums = (sums.0 + with, sums.1 + without);
         }
         for (id, bounds) in more.order {

@@ -1,11 +1,11 @@
 //! What would make the table faster or smaller, with the estimated gain.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::codes;
 use super::indexes::VectorSums;
 use super::live::LiveFile;
-use crate::format::diagnosis::file_order::{self, MOST_ORDERS, has_order, ordered};
+use crate::format::diagnosis::file_order::{FileBounds, MOST_ORDERS, has_order};
 use crate::format::diagnosis::finding::{Findings, Gain};
 use crate::format::diagnosis::health::{DeleteSums, FileGroup, FileSizes, TableHealth};
 use crate::format::task::FieldMap;
@@ -172,13 +172,15 @@ impl Newest<'_> {
         };
         let columns = self.pruning_columns();
         for column in columns.iter().filter(|column| is_candidate(column)).take(MOST_ORDERS) {
-            let bounds = self.files.iter().filter_map(|live| {
-                let low = live.recorded.lower_bounds.as_ref()?.get(&column.id)?;
-                let high = live.recorded.upper_bounds.as_ref()?.get(&column.id)?;
-                ordered(Some(low.as_slice()), Some(high.as_slice()), column.ty)
-            });
-            let (name, bytes) = (column.name.to_owned(), self.data_bytes());
-            file_order::check(self.findings, &codes::FILE_ORDER, name, bounds.collect(), bytes);
+            let mut found = FileBounds::default();
+            for live in self.files {
+                let bound =
+                    |map: &'_ Option<FieldMap<Vec<u8>>>| map.as_ref().and_then(|map| map.get(&column.id)).cloned();
+                let (low, high) = (bound(&live.recorded.lower_bounds), bound(&live.recorded.upper_bounds));
+                found.add(0, low.as_deref(), high.as_deref(), column.ty);
+            }
+            let bounds = found.of(&HashSet::from([0]));
+            found.report(&bounds, self.findings, &codes::FILE_ORDER, column.name.to_owned(), self.data_bytes());
         }
     }
 
