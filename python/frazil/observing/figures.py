@@ -118,7 +118,8 @@ class Counted:
         self.figures = _of_metrics(self.metrics)
         if cache is not None:
             self.figures["cache_hits"], self.figures["manifests_read"] = cache
-        if commits:
+        # While a stream is read, its thread may commit something else.
+        if commits and not plans:
             self.figures["retries"] = retries
         if sent:
             self.figures |= {"requests": sent, "failed_requests": failed, "received_bytes": received_bytes}
