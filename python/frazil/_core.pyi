@@ -22,6 +22,7 @@ __all__ = [
     "Batch",
     "BatchStream",
     "Batches",
+    "CallCounter",
     "Catalog",
     "CatalogTransaction",
     "CommitMessage",
@@ -53,7 +54,6 @@ __all__ = [
     "ReassignedRowIds",
     "RefInfo",
     "RepairStep",
-    "RequestCounter",
     "Retention",
     "RewriteRules",
     "RewrittenDeletes",
@@ -73,6 +73,7 @@ __all__ = [
     "View",
     "__version__",
     "check_filter",
+    "commit_retries",
     "diagnose_place",
     "doctor_codes",
     "fixed_filter",
@@ -89,6 +90,7 @@ __all__ = [
 ]
 
 def check_filter(text: str) -> None: ...
+def commit_retries() -> int: ...
 def diagnose_place(place: str, storage_options: dict[str, str], request: DoctorRequest) -> Diagnosis: ...
 def doctor_codes() -> list[tuple[str, str, str, str, str]]: ...
 def fixed_filter(text: str) -> str: ...
@@ -150,9 +152,11 @@ class RepairStep:
     def rows_lost(self) -> int: ...
 
 @final
-class RequestCounter:
-    def __new__(cls) -> RequestCounter: ...
-    def counts(self) -> tuple[int, int, int]: ...
+class CallCounter:
+    def __new__(cls) -> CallCounter: ...
+    def requests(self) -> tuple[int, int, int]: ...
+    def commits(self) -> tuple[int, int]: ...
+    def plan(self) -> tuple[dict[str, int], tuple[int, int] | None] | None: ...
 
 @final
 class Batch:

@@ -166,7 +166,7 @@ pub trait CommitAttempt {
 /// Runs a commit. It retries only after a lost race for the next version, or with a new plan. A change that is no
 /// longer possible and can't be planned again ends the commit. So does a publication with an unknown outcome.
 pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOutcome<A::Done> {
-    let (began, mut attempt) = (Instant::now(), 0u32);
+    let (began, mut attempt, mut is_first) = (Instant::now(), 0u32, true);
     let spent_ms = || began.elapsed().as_millis() as u64;
     let mut base = match attempts.newest() {
         Ok(base) => base,
@@ -178,6 +178,7 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
             Ok(false) => {}
             Err(e) => return CommitOutcome::Failed(e),
         }
+        parallel::count_attempt(std::mem::take(&mut is_first));
         let next = match attempts.prepare(&base) {
             Ok(next) => next,
             Err(e) => {
@@ -188,9 +189,8 @@ pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> CommitOu
                 if spent_ms() >= policy.total_ms {
                     return CommitOutcome::Failed(e);
                 }
-                match attempts.replan(&e) {
-                    Ok(Some(newest)) => (base, attempt) = (newest, 0),
-                    Ok(None) => return CommitOutcome::Failed(e),
+                match attempts.replan(&e).and_then(|newest| newest.ok_or(e)) {
+                    Ok(newest) => (base, attempt) = (newest, 0),
                     Err(e) => return CommitOutcome::Failed(e),
                 }
                 continue;

@@ -173,6 +173,7 @@ impl CommitAttempt for ChangeAttempt<'_> {
     }
 
     fn prepare(&mut self, base: &Vec<TableVersion>) -> Result<Vec<MetadataCommit>> {
+        self.attempts += 1;
         self.tables
             .iter_mut()
             .zip(base)
@@ -185,7 +186,6 @@ impl CommitAttempt for ChangeAttempt<'_> {
 
     fn publish(&mut self, base: &Vec<TableVersion>, commits: &Vec<MetadataCommit>) -> Result<Vec<IcebergTable>> {
         self.ended = Ended::Open;
-        self.attempts += 1;
         self.sent = commits.iter().map(|commit| commit.added_snapshots().collect()).collect();
         let publication = match (&*self.tables, &base[..], &commits[..]) {
             ([one], [base], [commit]) => one.table.inner.versions.publish(base, commit).map(|version| vec![*version]),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::call_counts::CallCounts;
 use super::progress::Progress;
-use super::requests::RequestCounts;
 use crate::error::Result;
 
 /// Tells whether a call was cancelled.
@@ -22,8 +22,8 @@ pub struct Cancellation {
     held: Option<Arc<HeldLock>>,
     /// What the call tells about its progress, if somebody can watch it.
     progress: Option<Arc<Progress>>,
-    /// Where its requests over the network count.
-    requests: Option<Arc<RequestCounts>>,
+    /// Where its requests, commits and plans count.
+    counts: Option<Arc<CallCounts>>,
 }
 
 /// A [`CallLock`] that a call holds, and those that it took before.
@@ -43,12 +43,12 @@ impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, requests: None }
+        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, counts: None }
     }
 
     /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        Cancellation { check: None, held: None, progress: None, requests: None }
+        Cancellation { check: None, held: None, progress: None, counts: None }
     }
 
     /// The same cancellation for a call that counts its progress.
@@ -56,16 +56,16 @@ impl Cancellation {
         Cancellation { progress: Some(progress), ..self }
     }
 
-    /// The same cancellation for a call whose requests are counted.
-    pub fn counting(self, requests: Arc<RequestCounts>) -> Self {
-        Cancellation { requests: Some(requests), ..self }
+    /// The same cancellation for a call whose requests, commits and plans are counted.
+    pub fn counting(self, counts: Arc<CallCounts>) -> Self {
+        Cancellation { counts: Some(counts), ..self }
     }
 
     /// The same cancellation for work of the call that this thread works for: its progress and its requests count for
     /// that call.
     pub(crate) fn counting_for_call(self) -> Self {
-        let Cancellation { progress, requests, .. } = Cancellation::current();
-        Cancellation { progress, requests, ..self }
+        let Cancellation { progress, counts, .. } = Cancellation::current();
+        Cancellation { progress, counts, ..self }
     }
 
     /// The cancellation of the call that this thread works for.
@@ -151,9 +151,9 @@ pub fn check_cancelled() -> Result<()> {
     CURRENT.with_borrow(|current| current.check.clone()).map_or(Ok(()), |check| check())
 }
 
-/// The counters of the requests of the call that this thread works for; `None` if nobody counts.
-pub(crate) fn requests_of_call() -> Option<Arc<RequestCounts>> {
-    CURRENT.with_borrow(|current| current.requests.clone())
+/// The counters of the call that this thread works for; `None` if nobody counts.
+pub(crate) fn counts_of_call() -> Option<Arc<CallCounts>> {
+    CURRENT.with_borrow(|current| current.counts.clone())
 }
 
 /// Uses the progress of the call that this thread works for, if it has one.

@@ -72,9 +72,9 @@ def test_each_thread_counts_its_own(table: fz.Table, proxy: Proxy) -> None:
     counted: list[int] = []
 
     def read() -> None:
-        counter = _core.RequestCounter()
+        counter = _core.CallCounter()
         table.scan().to_arrow()
-        counted.append(counter.counts()[0])
+        counted.append(counter.requests()[0])
 
     with proxy.watched() as seen:
         threads = [threading.Thread(target=read) for _ in range(4)]

@@ -60,6 +60,7 @@ def test_spans(tmp_path: Path, spans: Callable[[], list[Any]], table_format: str
         "db.operation.name": "append",
         "frazil.snapshot_id": table.snapshot.id,
         "frazil.rows_added": 2,
+        "frazil.retries": 0,
         "frazil.outcome": "done",
     }
     assert dict(span.attributes).items() >= expected.items()
@@ -70,6 +71,7 @@ def test_spans(tmp_path: Path, spans: Callable[[], list[Any]], table_format: str
     table.maintain.compact()
     plan, read, compact = spans()
     assert (plan.name, plan.attributes["frazil.rows"], plan.attributes["frazil.splits"]) == ("frazil.plan", 2, 1)
+    assert [span.attributes["frazil.manifests"] for span in (plan, read)] == [1, 1]
     assert plan.attributes["frazil.bytes"] == splits[0].size_bytes
     assert (read.name, read.attributes["db.response.returned_rows"]) == ("frazil.read", 2)
     assert compact.name == "frazil.compact"

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from frazil import _core, arguments, observing
 from frazil import names as names_of_others
 from frazil.exceptions import InvalidInputError
+from frazil.observing.verbs import COMMIT, MAINTENANCE
 
 __all__ = ["CHECKS", "checked", "checked_call"]
 
@@ -178,7 +179,8 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
     rest = None
     if code.co_flags & _TAKES_MORE:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
-    verb, is_watched = observing.verb_of(function), observing.is_watched
+    verb, is_watched, commit_retries = observing.verb_of(function), observing.is_watched, _core.commit_retries
+    may_commit = verb is not None and verb.kind in (COMMIT, MAINTENANCE)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -196,7 +198,11 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         try:
             if verb is not None and is_watched(verb):
                 return observing.call(verb, function, (*given, *more), kwargs)
-            return function(*given, *more, **kwargs)
+            before = commit_retries() if may_commit else 0
+            result = function(*given, *more, **kwargs)
+            if may_commit and verb is not None and commit_retries() != before:
+                observing.retried(verb, args, before, began)
+            return result
         except Exception as error:
             wrong = names_of_others.wrong_call(function, args, kwargs) if isinstance(error, TypeError) else None
             if wrong is None:

@@ -17,7 +17,7 @@ __all__ = ["requests_shown"]
 @contextmanager
 def requests_shown() -> Iterator[None]:
     """A block in which each request is a line of standard error. A last line counts them."""
-    began, counter = perf_counter(), _core.RequestCounter()
+    began, counter = perf_counter(), _core.CallCounter()
     # A bar would be drawn over the lines.
     fz.progress(False)
     _core.show_requests(True)
@@ -26,6 +26,6 @@ def requests_shown() -> Iterator[None]:
     finally:
         _core.show_requests(False)
         fz.progress(None)
-        sent, failed, received = counter.counts()
+        sent, failed, received = counter.requests()
         said = f"{amount(sent, 'request')}, {failed} failed, {bytes_text(received)} received"
         output.say(f"frazil: {said}, {time_text((perf_counter() - began) * 1e3)}")

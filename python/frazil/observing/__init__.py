@@ -5,7 +5,7 @@ somebody listens.
 """
 
 from frazil.observing.listeners import Registration, on_report
-from frazil.observing.seam import call, failed, failure_of_stream, is_watched, observed, stream
+from frazil.observing.seam import call, failed, failure_of_stream, is_watched, observed, retried, stream
 from frazil.observing.showing import progress
 from frazil.observing.verbs import Verb, verb_of
 
@@ -19,6 +19,7 @@ __all__ = [
     "observed",
     "on_report",
     "progress",
+    "retried",
     "stream",
     "verb_of",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 from frazil import _core
 from frazil.observing import figures, listeners, logs, reports, spans, telling, verbs
 
-__all__ = ["Call", "log_failure", "stream", "watch"]
+__all__ = ["Call", "log_failure", "log_retries", "stream", "watch"]
 
 _MOST_TEXT = 1024
 
@@ -74,8 +74,8 @@ class Call:
         self._before = _core_of(self._handle)
         self._facts = _facts(owner)
         self._is_open = True
-        self._ended: tuple[float, figures.Figures] | None = None
-        self._requests = _core.RequestCounter()
+        self._ended: tuple[float, figures.Counted] | None = None
+        self._counter = _core.CallCounter()
         self._measured = spans.begin(verb.event, verb.name, self._facts)
         self._began = perf_counter()
 
@@ -100,8 +100,8 @@ class Call:
         if not self._is_open or os.getpid() != self._process or sys.is_finalizing():
             return
         self._is_open = False
-        seconds, requests = self._stop()
-        found = {**found, **requests}
+        seconds, counted = self._stop()
+        found = {**found, **{name: value for name, value in counted.figures.items() if name not in found}}
         if error is not None:
             outcome = _OUTCOMES.get(getattr(error, "kind", ""), "failed")
             found = {**found, "error": type(error).__name__}
@@ -117,10 +117,11 @@ class Call:
         if outcome == "done":
             self._report(found, seconds)
 
-    def _stop(self) -> tuple[float, figures.Figures]:
-        """The verb's time and requests. What follows is not the verb's."""
+    def _stop(self) -> tuple[float, figures.Counted]:
+        """The verb's time, and what the core counted. What follows is not the verb's."""
         if self._ended is None:
-            self._ended = perf_counter() - self._began, figures.of_requests(*self._requests.counts())
+            seconds = perf_counter() - self._began
+            self._ended = seconds, figures.Counted(self._counter, self._verb.kind in (verbs.PLAN, verbs.READ))
         return self._ended
 
     def _is_of_scan(self) -> bool:
@@ -132,7 +133,8 @@ class Call:
         # Servers are not told about scans of several versions either.
         if self._is_of_scan() and self._owner._since is None and not self._owner._changes:
             planning = seconds if self._verb.kind == verbs.PLAN else None
-            report = reports.scan_report(self._facts["table"], self._owner._core, found, planning)
+            metrics = self._stop()[1].metrics
+            report = reports.scan_report(self._facts["table"], self._owner._core, metrics, found, planning)
             if report is not None:
                 reports.deliver(report)
 
@@ -170,10 +172,10 @@ class Call:
         elif after is not None:
             found = figures.of_commit(after, made)
         self.end(found)
-        seconds, _ = self._stop()
         if listeners.registered:
+            seconds, counted = self._stop()
             for snapshot in made:
-                reports.deliver(reports.commit_report(self._facts["table"], snapshot, seconds))
+                reports.deliver(reports.commit_report(self._facts["table"], snapshot, counted.attempts, seconds))
 
     def _committed_several(self, tables: dict[str, Any]) -> None:
         """A transaction over several tables was committed. The figures are those of all tables."""
@@ -185,11 +187,11 @@ class Call:
                     found[figure] = found.get(figure, 0) + value
         found["snapshot_ids"] = [snapshot.id for snapshots in made.values() for snapshot in snapshots]
         self.end(found)
-        seconds, _ = self._stop()
         if listeners.registered:
+            seconds, counted = self._stop()
             for name, snapshots in made.items():
                 for snapshot in snapshots:
-                    reports.deliver(reports.commit_report(_public(name), snapshot, seconds))
+                    reports.deliver(reports.commit_report(_public(name), snapshot, counted.attempts, seconds))
 
     def counted(self, reader: Any) -> Any:
         """A reader of batches whose end is told."""
@@ -261,13 +263,17 @@ class _Tasks:
 def _written(verb: verbs.Verb, outcome: str, found: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Writes the log record. Returns its facts."""
     facts = {"event": verb.event, "verb": verb.name, "outcome": outcome, **found, "milliseconds": seconds * 1e3}
-    is_bad = outcome in _OUTCOMES.values() or outcome == "failed" or bool(found.get("failed"))
+    retries = found.get("retries", 0)
+    is_bad = outcome in _OUTCOMES.values() or outcome == "failed" or bool(found.get("failed")) or retries > 0
     level = logs.WARNING if is_bad else verb.level
     if logs.is_enabled(level):
         hidden = ("event", "verb", "outcome", "table", "location", "format", "milliseconds")
         figures_text = [f"{name.replace('_', ' ')} {value}" for name, value in facts.items() if name not in hidden]
         said = f"{verb.name} of {facts.get('table', 'a split')}"
-        said += f" {_SAID[outcome]}" if outcome in _SAID else ""
+        if outcome in _SAID:
+            said += f" {_SAID[outcome]}"
+        elif retries > 0:
+            said += " was tried again, because another commit was first"
         logs.write(level, f"{said}: {', '.join([*figures_text, f'{seconds * 1e3:.1f} ms'])}", facts)
     return facts
 
@@ -279,6 +285,15 @@ def _safely(tell: Callable[[], None]) -> None:
     except Exception as error:
         facts = {"event": "observing", "error": type(error).__name__}
         logs.write(logs.WARNING, f"a verb could not be told about: {type(error).__name__}", facts)
+
+
+def log_retries(verb: verbs.Verb, owner: Any, retries: int, began: float) -> None:
+    """Logs that a commit was tried again, for a verb that nobody else listens to."""
+
+    def tell() -> None:
+        _written(verb, "done", {**_facts(owner), "retries": retries}, perf_counter() - began)
+
+    _safely(tell)
 
 
 def log_failure(verb: verbs.Verb, owner: Any, error: BaseException, began: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil import _core, results
 
-__all__ = ["Planned", "made_snapshots", "of_commit", "of_maintenance", "of_plan", "of_read", "of_requests"]
+__all__ = ["Counted", "Planned", "made_snapshots", "of_commit", "of_maintenance", "of_plan", "of_read"]
 
 Figures = dict[str, Any]
 
@@ -73,12 +73,19 @@ def _of_plan_table(table: Any) -> Figures:
 
 def _of_explanation(facts: Mapping[str, Any]) -> Figures:
     found: Figures = {"rows": facts["rows"], "delete_files": facts["deletes"]["attached"]}
-    for unit, name in (("manifest", "manifests"), ("data file", "files")):
-        stages = [stage for stage in facts["stages"] if stage["unit"] == unit]
+    manifests = [stage for stage in facts["stages"] if stage["unit"] == "manifest"]
+    # Data manifests have several stages. Delete manifests have one, if there are any.
+    for stages in (
+        [stage for stage in manifests if stage["name"] != "delete manifests"],
+        [stage for stage in manifests if stage["name"] == "delete manifests"],
+    ):
         if stages:
-            found[f"{name}_considered"], found[name] = stages[0]["considered"], stages[-1]["kept"]
-            if unit == "data file":
-                found["bytes"] = stages[-1]["kept_bytes"]
+            found["manifests_considered"] = found.get("manifests_considered", 0) + stages[0]["considered"]
+            found["manifests"] = found.get("manifests", 0) + stages[-1]["kept"]
+    files = [stage for stage in facts["stages"] if stage["unit"] == "data file"]
+    if files:
+        found["files_considered"], found["files"] = files[0]["considered"], files[-1]["kept"]
+        found["bytes"] = files[-1]["kept_bytes"]
     if facts["cache"] is not None:
         found["cache_hits"], found["manifests_read"] = facts["cache"]["served"], facts["cache"]["read"]
     return found
@@ -89,9 +96,47 @@ def of_read(result: Any) -> Figures:
     return {"rows": result if isinstance(result, int) else len(result)}
 
 
-def of_requests(sent: int, failed: int, received_bytes: int) -> Figures:
-    """The figures of requests over the network; nothing if there were no requests."""
-    return {"requests": sent, "failed_requests": failed, "received_bytes": received_bytes} if sent else {}
+class Counted:
+    """What the core counted for a verb.
+
+    Args:
+        counter: The counter, since the verb began.
+        plans: Whether the verb makes a plan that is told about.
+
+    Attributes:
+        figures: The figures of its plan, of its commits, and of its requests over the network.
+        metrics: What its plan counted, by the names of reports. Empty if that is not known.
+        attempts: How often its commit was tried. None if several commits were, and one of them more than once.
+    """
+
+    def __init__(self, counter: _core.CallCounter, plans: bool) -> None:
+        plan = counter.plan() if plans else None
+        self.metrics, cache = plan or ({}, None)
+        commits, retries = counter.commits()
+        self.attempts = retries + 1 if commits == 1 or not retries else None
+        sent, failed, received_bytes = counter.requests()
+        self.figures = _of_metrics(self.metrics)
+        if cache is not None:
+            self.figures["cache_hits"], self.figures["manifests_read"] = cache
+        # While a stream is read, its thread may commit something else.
+        if commits and not plans:
+            self.figures["retries"] = retries
+        if sent:
+            self.figures |= {"requests": sent, "failed_requests": failed, "received_bytes": received_bytes}
+
+
+_SUMS = {
+    "files": ("result-data-files",),
+    "files_considered": ("result-data-files", "skipped-data-files"),
+    "bytes": ("total-file-size-in-bytes",),
+    "manifests": ("scanned-data-manifests", "scanned-delete-manifests"),
+    "manifests_considered": ("total-data-manifests", "total-delete-manifests"),
+}
+"""Figures of plans, as sums of what plans count."""
+
+
+def _of_metrics(metrics: Mapping[str, int]) -> Figures:
+    return {name: sum(metrics.get(part, 0) for part in parts) for name, parts in _SUMS.items()} if metrics else {}
 
 
 def made_snapshots(before: _core.Table, after: _core.Table) -> list[_core.SnapshotInfo]:

@@ -1,6 +1,6 @@
 """Reports of scans and commits, with the names of Iceberg's REST specification, and their delivery.
 
-A report has what Python knows of a verb. The core sends fuller reports to REST servers by itself.
+The core sends reports to REST servers by itself, with the same members.
 """
 
 from __future__ import annotations
@@ -58,9 +58,18 @@ def _timer(seconds: float) -> dict[str, Any]:
     return {"count": 1, "time-unit": "nanoseconds", "total-duration": int(seconds * 1e9)}
 
 
-def commit_report(table: str, snapshot: _core.SnapshotInfo, seconds: float) -> dict[str, Any]:
-    """The report of a snapshot that a verb has made."""
+def commit_report(table: str, snapshot: _core.SnapshotInfo, attempts: int | None, seconds: float) -> dict[str, Any]:
+    """The report of a snapshot that a verb has made.
+
+    Args:
+        table: The name of the table.
+        snapshot: The snapshot.
+        attempts: How often the commit was tried. None if that is not known.
+        seconds: How long the verb took.
+    """
     metrics: dict[str, Any] = {"total-duration": _timer(seconds)}
+    if attempts is not None:
+        metrics["attempts"] = _counter("count", attempts)
     for unit, names in (("count", _COUNTS), ("bytes", _SIZES)):
         for name, metric in names.items():
             text = snapshot.summary.get(name, "")
@@ -78,23 +87,30 @@ def commit_report(table: str, snapshot: _core.SnapshotInfo, seconds: float) -> d
 
 
 def scan_report(
-    table: str, scan: _core.Scan, figures: dict[str, Any], planning_seconds: float | None
+    table: str,
+    scan: _core.Scan,
+    counted: dict[str, int],
+    figures: dict[str, Any],
+    planning_seconds: float | None,
 ) -> dict[str, Any] | None:
     """The report of a plan or read. None for a table without snapshots.
 
     Args:
         table: The name of the table.
         scan: The scan.
-        figures: What is known of its plan: `files`, `delete_files`, `bytes`.
+        counted: What the core counted in its plan, by the names of metrics. Empty for a plan that it did not make, or
+            that has not ended.
+        figures: What is known of other plans: `files`, `delete_files`, `bytes`.
         planning_seconds: How long planning took. None if that is not known.
     """
     if scan.snapshot_id is None:
         return None
     schema = scan.schema()
     columns = list(_leaves(schema.fields))
-    metrics: dict[str, Any] = {}
+    metrics = {name: _counter("bytes" if name.endswith("-in-bytes") else "count", n) for name, n in counted.items()}
     if planning_seconds is not None:
         metrics["total-planning-duration"] = _timer(planning_seconds)
+    if planning_seconds is not None and not counted:
         known = (
             ("files", "result-data-files", "count"),
             ("delete_files", "result-delete-files", "count"),

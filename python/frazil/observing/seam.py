@@ -5,6 +5,7 @@ While nobody listens, a call costs a few questions. Verbs that a verb calls itse
 
 from __future__ import annotations
 
+import _thread
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -15,7 +16,10 @@ from frazil import _core
 from frazil.observing import listeners, logs, telling
 from frazil.observing.verbs import READ, Verb, is_of_frazil
 
-__all__ = ["call", "failed", "failure_of_stream", "is_watched", "observed", "stream"]
+__all__ = ["call", "failed", "failure_of_stream", "is_watched", "observed", "retried", "stream"]
+
+_told = _thread._local()
+"""The retries of each thread's commits that were told."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -72,6 +76,24 @@ def failed(verb: Verb, args: tuple[Any, ...], error: BaseException, began: float
         log_failure(verb, args[0], error, began)
 
 
+def retried(verb: Verb, args: tuple[Any, ...], before: int, began: float) -> None:
+    """Logs that the commits of a verb were tried again, unless a verb that is part of it has told so.
+
+    Args:
+        verb: The verb, which has ended well while nobody listened.
+        args: The arguments of its function.
+        before: The retries of this thread's commits before the verb.
+        began: When it began, by `perf_counter`.
+    """
+    retries = _core.commit_retries()
+    fresh = retries - max(before, getattr(_told, "retries", 0))
+    if args and fresh > 0 and logs.is_enabled(logs.WARNING) and telling.state.get() == telling.FREE:
+        from frazil.observing.calls import log_retries
+
+        _told.retries = retries
+        log_retries(verb, args[0], fresh, began)
+
+
 def _is_of_transaction(verb: Verb, owner: object) -> bool:
     return verb.changes_rows and not isinstance(getattr(owner, "_core", None), _core.Table)
 
@@ -91,12 +113,15 @@ def observed(kind: str, named: Callable[..., str]) -> Callable[[_Function], _Fun
             verb = Verb(kind, named(*args, **kwargs))
             if is_watched(verb):
                 return call(verb, function, args, kwargs)
-            began = perf_counter()
+            began, before = perf_counter(), _core.commit_retries()
             try:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
             except Exception as error:
                 failed(verb, args, error, began)
                 raise
+            if _core.commit_retries() != before:
+                retried(verb, args, before, began)
+            return result
 
         return observed_call  # type: ignore[return-value]
 

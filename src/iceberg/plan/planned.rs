@@ -71,6 +71,34 @@ impl PlanCounters {
         ]
     }
 
+    /// The counts by the names that reports of scans have.
+    pub fn metrics(&self) -> Vec<(&'static str, u64)> {
+        let [scanned, scanned_deletes] = self.to_open().map(|count| count.manifests);
+        let indexed = self.position_deletes + self.equality_deletes + self.deletion_vectors;
+        vec![
+            ("result-data-files", self.files_kept),
+            ("result-delete-files", self.deletes_attached),
+            ("total-data-manifests", self.data_manifests.manifests),
+            ("total-delete-manifests", self.delete_manifests.manifests),
+            ("scanned-data-manifests", scanned),
+            ("skipped-data-manifests", self.data_manifests.manifests.saturating_sub(scanned)),
+            ("scanned-delete-manifests", scanned_deletes),
+            ("skipped-delete-manifests", self.delete_manifests.manifests.saturating_sub(scanned_deletes)),
+            ("skipped-data-files", self.files.saturating_sub(self.files_kept)),
+            ("skipped-delete-files", self.delete_files.saturating_sub(indexed)),
+            ("indexed-delete-files", indexed),
+            ("equality-delete-files", self.equality_deletes),
+            ("positional-delete-files", self.position_deletes),
+            ("dvs", self.deletion_vectors),
+            ("total-file-size-in-bytes", self.bytes_kept),
+        ]
+    }
+
+    /// The number of manifests that a plan cache had, and of those that the plan needed.
+    pub fn cached(&self) -> (u64, u64) {
+        (self.from_cache.manifests, self.to_open().iter().map(|count| count.manifests).sum())
+    }
+
     /// Adds the counters of deletes.
     pub(crate) fn add_deletes(&mut self, other: &PlanCounters) {
         self.delete_manifests.extend(other.delete_manifests);

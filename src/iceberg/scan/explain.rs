@@ -20,8 +20,9 @@ use crate::iceberg::plan::why::{ManifestVerdict, ReasonJudge, Stage};
 use crate::iceberg::scan::explain_files::{encode_manifests, encode_served};
 use crate::iceberg::scan::handle::IcebergScan;
 use crate::iceberg::scan::history::History;
-use crate::iceberg::scan::served::BegunPlan;
+use crate::iceberg::scan::served::{BegunPlan, metrics_of};
 use crate::iceberg::scan::survivors::{Survivors, disagree, in_waves, millis};
+use crate::parallel::CountedPlan;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
 
 impl IcebergScan {
@@ -48,6 +49,7 @@ impl IcebergScan {
     fn explain_files(&self, files: bool, began: Instant) -> Result<Explained> {
         let (input, listed) = self.listed()?;
         let (input, appends) = (&input, self.history().appends());
+        let counted = CountedPlan::begin();
         let read_ms = millis(began);
         let judge = ReasonJudge::new(input);
         let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
@@ -63,6 +65,9 @@ impl IcebergScan {
         };
         let counters = PlanCounters { read_ms, ..survivors.plan.counters().clone() };
         let mut explain = self.facts(input, &verdicts, &survivors, &counters);
+        if let Some(counted) = counted {
+            counted.end(metrics_of(input.cache.is_some(), &counters));
+        }
         explain.time_ms = millis(began);
         Ok(Explained { explain, manifests: encode_manifests(&verdicts)?, files: tables })
     }

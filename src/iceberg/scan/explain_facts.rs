@@ -42,11 +42,9 @@ impl IcebergScan {
             stages: funnel(counters, &deletes, explain_clauses::asks_of_place(&input.filter)),
             deletes,
             commits: survivors.commits.facts.clone(),
-            cache: input.cache.as_ref().map(|cache| CacheFacts {
-                folder: cache.folder().to_owned(),
-                served: counters.from_cache.manifests,
-                read: counters.to_open().iter().map(|m| m.manifests).sum(),
-                trouble: cache.trouble(),
+            cache: input.cache.as_ref().map(|cache| {
+                let (served, read) = counters.cached();
+                CacheFacts { folder: cache.folder().to_owned(), served, read, trouble: cache.trouble() }
             }),
             server_plan: None,
             rows: counters.rows_kept,

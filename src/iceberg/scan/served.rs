@@ -14,6 +14,7 @@ use crate::iceberg::plan::served::plan::ServedPlan;
 use crate::iceberg::plan::served::planner::{ScanPlanner, ServedFiles, ServedPages, ServedScan};
 use crate::iceberg::scan::history::History;
 use crate::iceberg::state::IcebergTable;
+use crate::parallel::{CountedPlan, PlanMetrics};
 use crate::store::credentials::current_options;
 use crate::store::{Store, open_store};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, is_metadata};
@@ -120,23 +121,46 @@ impl PlannedScan<'_> {
         Ok(Some((store, context)))
     }
 
-    /// A plan of this process, whose end is reported to the catalog if it wants to know.
+    /// A plan of this process. Its end is reported to the catalog if it wants to know, and counted if somebody listens.
     pub(crate) fn reported(&self, plan: AnyPlan) -> AnyPlan {
+        let to_catalog = self.to_catalog();
+        let counted = CountedPlan::begin();
+        if to_catalog.is_none() && counted.is_none() {
+            return plan;
+        }
+        let has_cache = self.input.cache.is_some();
+        let at_end = move |counters: &PlanCounters| {
+            if let Some(counted) = counted {
+                counted.end(metrics_of(has_cache, counters));
+            }
+            if let Some(report) = to_catalog {
+                report(counters);
+            }
+        };
+        AnyPlan::Reported(Box::new(ReportedPlan::new(plan, Box::new(at_end))))
+    }
+
+    /// Reports the plan to the catalog. `None` if it does not want to know.
+    fn to_catalog(&self) -> Option<impl FnOnce(&PlanCounters) + Send + use<>> {
         let versions = &self.table.inner.versions;
         let (History::None, Some(snapshot_id), true) = (self.history, self.snapshot_id(), versions.takes_reports())
         else {
-            return plan;
+            return None;
         };
         let schema = &self.context.schema;
         let (columns, schema_id) = (leaves(schema, &self.read_columns()), schema.id);
         let (filter, versions) = (self.input.filter.clone(), versions.clone());
-        let at_end = move |counters: &PlanCounters| {
+        Some(move |counters: &PlanCounters| {
             let counters = counters.clone();
             let report = ScanReport { snapshot_id, schema_id, filter, columns, counters };
             versions.report(&MetricsReport::Scan(Box::new(report)));
-        };
-        AnyPlan::Reported(Box::new(ReportedPlan::new(plan, Box::new(at_end))))
+        })
     }
+}
+
+/// What a plan counted, for those who listen to its call.
+pub(crate) fn metrics_of(has_cache: bool, counters: &PlanCounters) -> PlanMetrics {
+    PlanMetrics { counts: counters.metrics(), cache: has_cache.then(|| counters.cached()) }
 }
 
 /// The columns without members among these, by id and full name. Metadata columns are left out.

@@ -12,6 +12,7 @@ use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::paimon::spec::snapshot::PaimonSnapshot;
+use crate::parallel::count_attempt;
 use crate::types::options::Options;
 use crate::types::temporal::now_ms;
 
@@ -116,7 +117,8 @@ impl TableFolder {
         changes: &[SchemaChange],
         check: &dyn Fn(&TableSchema, &TableSchema) -> Result<()>,
     ) -> Result<TableSchema> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            count_attempt(attempt == 0);
             let current = self.latest_schema()?;
             let latest = self.latest_snapshot()?;
             let has_snapshots = latest.is_some();

@@ -41,6 +41,22 @@ pub struct PaimonPlanCounters {
 }
 
 impl PaimonPlanCounters {
+    /// The counts by the names that reports of scans have. A skipped file is a live file of the manifest lists that the
+    /// plan does not have.
+    pub fn metrics(&self) -> Vec<(&'static str, u64)> {
+        let (total, scanned) = (self.manifests.manifests, self.manifests_kept.manifests);
+        vec![
+            ("result-data-files", self.files_kept),
+            ("result-delete-files", self.deletes_attached),
+            ("total-data-manifests", total),
+            ("scanned-data-manifests", scanned),
+            ("skipped-data-manifests", total.saturating_sub(scanned)),
+            ("skipped-data-files", self.files_listed.saturating_sub(self.files_kept)),
+            ("dvs", self.deletes_attached),
+            ("total-file-size-in-bytes", self.bytes_kept),
+        ]
+    }
+
     /// Adds the result of another part of a plan.
     pub(crate) fn add_kept(&mut self, other: &PaimonPlanCounters) {
         self.files_kept += other.files_kept;

@@ -21,7 +21,7 @@ use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::{Phase, begin_phase, check_cancelled};
+use crate::parallel::{CountedPlan, Phase, PlanMetrics, begin_phase, check_cancelled};
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
@@ -150,7 +150,12 @@ impl PaimonScan {
     }
 
     pub(crate) fn plan(&self) -> Result<PaimonPlan> {
-        self.planned().map_err(|e| self.expired(e))
+        let counted = CountedPlan::begin();
+        let plan = self.planned().map_err(|e| self.expired(e))?;
+        if let Some(counted) = counted {
+            counted.end(PlanMetrics { counts: plan.counters.metrics(), cache: None });
+        }
+        Ok(plan)
     }
 
     /// Says why files may be missing.

@@ -1,10 +1,10 @@
 //! What the thread of a call does while it waits for the work: it listens for signals and shows the progress.
-//! Its requests are counted.
+//! Its requests, commits and plans are counted.
 
 mod requests;
 mod showing;
 mod signals;
 
-pub(super) use requests::{PyRequestCounter, py_show_requests};
+pub(super) use requests::{PyCallCounter, py_commit_retries, py_show_requests};
 pub(super) use showing::set_process;
 pub(super) use signals::Watch;

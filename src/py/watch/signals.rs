@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::showing::Showing;
 use crate::error::{Error, Result};
-use crate::parallel::{Cancellation, POLL_INTERVAL, Progress, RequestCounts};
+use crate::parallel::{CallCounts, Cancellation, POLL_INTERVAL, Progress};
 use crate::py::lock::lock;
 
 /// Checks for signals between the steps of one piece of work. If one arrived, it stops all threads of the work.
@@ -28,7 +28,7 @@ struct SignalState {
     /// What shows the progress of the work; `None` for work in several calls.
     showing: Option<Showing>,
     /// Those of the thread that made the call.
-    requests: Arc<RequestCounts>,
+    counts: Arc<CallCounts>,
 }
 
 impl Watch {
@@ -50,14 +50,14 @@ impl Watch {
             asked: Mutex::new(began),
             raised: Mutex::new(None),
             showing,
-            requests: RequestCounts::of_thread(),
+            counts: CallCounts::of_thread(),
         }))
     }
 
     /// The cancellation of the work.
     pub(in crate::py) fn cancellation(&self) -> Cancellation {
         let watch = self.clone();
-        let cancellation = Cancellation::new(move || watch.check()).counting(self.0.requests.clone());
+        let cancellation = Cancellation::new(move || watch.check()).counting(self.0.counts.clone());
         match self.progress() {
             Some(progress) => cancellation.reporting(progress.clone()),
             None => cancellation,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use object_store::client::{HttpClient, HttpError, HttpRequest, HttpResponse, HttpService};
 
 use crate::error::public_text;
-use crate::parallel::{RequestCounts, requests_of_call};
+use crate::parallel::{CallCounts, counts_of_call};
 
 /// The most bytes of a URL that are shown.
 const MOST_SHOWN: usize = 1000;
@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 1000;
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 tokio::task_local! {
-    static CALL: Option<Arc<RequestCounts>>;
+    static CALL: Option<Arc<CallCounts>>;
 }
 
 /// Whether each request of this process is shown as a line of standard error.
@@ -28,7 +28,7 @@ pub fn show_requests(shown: bool) {
 
 /// Work of the call that this thread works for: its requests count there.
 pub(in crate::store) fn of_call<T>(work: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
-    CALL.scope(requests_of_call(), work)
+    CALL.scope(counts_of_call(), work)
 }
 
 /// A request that was sent.
@@ -75,7 +75,7 @@ fn is_failure(status: u16) -> bool {
 }
 
 fn count(failed: bool, bytes: u64) {
-    let counted = |call: &Option<Arc<RequestCounts>>| {
+    let counted = |call: &Option<Arc<CallCounts>>| {
         if let Some(counts) = call {
             counts.add(failed, bytes);
         }
@@ -120,11 +120,11 @@ impl HttpService for WatchedService {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parallel::{Cancellation, SeenRequests};
+    use crate::parallel::{Cancellation, SeenCounts};
 
     #[test]
     fn requests_count_for_their_call() {
-        let counts = RequestCounts::of_thread();
+        let counts = CallCounts::of_thread();
         let before = counts.seen();
         let work = async {
             SentRequest::new("GET", "http://host/a").answered(200, 70);
@@ -135,7 +135,7 @@ mod tests {
         Cancellation::none().counting(counts.clone()).scope(|| crate::store::runtime::wait(of_call(work))).unwrap();
         crate::store::runtime::wait(of_call(async { SentRequest::new("GET", "http://host/d").lost() })).unwrap();
         let seen = counts.seen().since(before);
-        assert_eq!(seen, SeenRequests { sent: 4, failed: 2, received_bytes: 80 });
+        assert_eq!(seen, SeenCounts { sent: 4, failed: 2, received_bytes: 80, ..SeenCounts::default() });
     }
 
     #[test]

@@ -74,28 +74,10 @@ fn of_scan(report: &ScanReport, now_micros: i64) -> Json {
 }
 
 fn scan_metrics(c: &PlanCounters) -> Json {
-    let [scanned, scanned_deletes] = c.to_open().map(|count| count.manifests);
-    let indexed = c.position_deletes + c.equality_deletes + c.deletion_vectors;
     let milliseconds = c.read_ms + c.list_ms + c.deletes_ms + c.entries_ms;
-    let counts = [
-        ("result-data-files", c.files_kept),
-        ("result-delete-files", c.deletes_attached),
-        ("total-data-manifests", c.data_manifests.manifests),
-        ("total-delete-manifests", c.delete_manifests.manifests),
-        ("scanned-data-manifests", scanned),
-        ("skipped-data-manifests", c.data_manifests.manifests.saturating_sub(scanned)),
-        ("scanned-delete-manifests", scanned_deletes),
-        ("skipped-delete-manifests", c.delete_manifests.manifests.saturating_sub(scanned_deletes)),
-        ("skipped-data-files", c.files.saturating_sub(c.files_kept)),
-        ("skipped-delete-files", c.delete_files.saturating_sub(indexed)),
-        ("indexed-delete-files", indexed),
-        ("equality-delete-files", c.equality_deletes),
-        ("positional-delete-files", c.position_deletes),
-        ("dvs", c.deletion_vectors),
-    ];
-    let mut out: Map<String, Json> =
-        counts.into_iter().map(|(name, value)| (name.to_owned(), counter("count", value))).collect();
-    out.insert("total-file-size-in-bytes".to_owned(), counter("bytes", c.bytes_kept));
+    let unit = |name: &str| if name.ends_with("-in-bytes") { "bytes" } else { "count" };
+    let counts = c.metrics().into_iter().map(|(name, value)| (name.to_owned(), counter(unit(name), value)));
+    let mut out: Map<String, Json> = counts.collect();
     out.insert("total-planning-duration".to_owned(), timer((milliseconds * 1e6) as u64));
     Json::Object(out)
 }
