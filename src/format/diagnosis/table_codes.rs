@@ -65,7 +65,7 @@ codes! {
         "Remove old ones: expire_snapshots().";
     DELETE_DEBT Info "delete-debt":
         "Many rows are deleted by delete files or deletion vectors, which each scan reads.";
-        "Apply the deletes to the files: compact(). Deletes that stay: rewrite_position_deletes(rewrite_all=True).";
+        "Apply the deletes to the files: compact(). In Iceberg, deletes that stay: rewrite_position_deletes(rewrite_all=True).";
     SKEWED_PARTITIONS Info "skewed-partitions":
         "A partition is far larger than the others.";
         "Divide it by another partition field or more buckets, perhaps in a new table. Or sort its rows.";

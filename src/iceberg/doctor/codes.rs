@@ -123,9 +123,6 @@ codes! {
     MANIFEST_LIST_DAMAGED Error "manifest-list-damaged":
         "The manifest list of a snapshot is damaged or cut off.";
         "Restore it, or go back to another snapshot. The snapshot is lost otherwise.";
-    MANIFEST_LIST_SNAPSHOT Warning "manifest-list-snapshot":
-        "A manifest list says that it belongs to another snapshot.";
-        "Check who replaced the file.";
     MANIFEST_LISTED_TWICE Error "manifest-listed-twice":
         "A snapshot lists the same manifest twice, so its rows are read twice.";
         "Write the manifests again: repair('manifests').";

@@ -12,6 +12,7 @@ use crate::data::write::metrics::MetricsConfig;
 use crate::format::diagnosis::file_order::{FileBounds, LEAST_ORDERED};
 use crate::format::diagnosis::finding::Gain;
 use crate::format::diagnosis::health::{DeleteSums, FileGroup, FileSizes, LEAST_SAVED, TableHealth};
+use crate::types::FieldId;
 
 /// A file below this share of the target size is small.
 const SMALL_SHARE: f64 = 0.75;
