@@ -169,6 +169,8 @@ def _parent(table: fz.Table, text: str) -> int:
             "Name it by a tag",
         )
     wanted = table.scan(at=at).snapshot_id
+    if wanted is None:
+        raise NotFoundError("the table has no snapshot yet", {"version": f"{text}^"}, "Append rows first")
     snapshots = table.snapshots
     found = next((snapshot for snapshot in snapshots if snapshot.id == wanted), None)
     if found is None:
