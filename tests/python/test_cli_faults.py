@@ -547,3 +547,19 @@ def test_an_empty_table_has_no_version_before(folder: Path, shell: Shell) -> Non
     shell("create", "lake/db/new", "-c", "id int", "--yes")
     shell("rollback", "lake/db/new", "main^", "--yes", code=2)
     assert "the table has no snapshot yet" in shell.err
+
+
+def test_other_folders_of_a_warehouse_are_left_out(table: str, shell: Shell) -> None:
+    for name in (".git", ".db", "a.b", "c\x01", "db/.cache"):
+        Path("lake", name).mkdir()
+    assert shell("ls", "lake") == "db.events\n"
+    assert fz.catalog("local", warehouse="lake").list_namespaces() == ["db"]
+
+
+def test_an_absolute_place_is_not_one_in_the_working_directory(
+    table: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("lake")
+    assert shell("ls", "./db") == "db.events\n"
+    shell("ls", "/db", code=2)
+    assert "there is no such folder" in shell.err
