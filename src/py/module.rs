@@ -72,7 +72,7 @@ mod _core {
     #[pymodule_export]
     use crate::py::variant::{variant_json, variant_objects};
     #[pymodule_export]
-    use crate::py::watch::{PyCallCounter, py_commit_retries, py_show_requests};
+    use crate::py::watch::{PyCallCounter, py_show_requests};
 
     use crate::format::register::set_library;
     use crate::py::requests::register::open_register;

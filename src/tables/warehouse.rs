@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::NewTable;
 use crate::format::deletion::OutsideLocations;
-use crate::format::ident::TableIdent;
+use crate::format::ident::{TableIdent, parse_namespace};
 use crate::format::table_format::TableFormat;
 use crate::iceberg::catalog_tables::IcebergCatalog;
 use crate::paimon::catalog_tables::PaimonCatalog;
@@ -90,6 +90,8 @@ impl Catalog for SharedWarehouse {
             out.sort_unstable();
             out.dedup();
         }
+        // Folders such as `.git` are no namespaces: no name leads to them.
+        out.retain(|levels| parse_namespace(&levels.join(".")).is_ok_and(|named| named == *levels));
         Ok(out)
     }
 

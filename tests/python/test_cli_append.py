@@ -195,6 +195,14 @@ def test_long_cells_of_csv_are_read(shell: Shell) -> None:
     assert [len(row["name"]) for row in values(table)] == [3_000_000, 1]
 
 
+def test_the_size_of_standard_input_is_unknown(shell: Shell) -> None:
+    table, file = made(shell, "id int"), written("rows.csv", "id\n1\n")
+    arguments = ("append", table, "--format", "csv", "--dry-run")
+    assert shell(*arguments, "-") == "Append the rows of standard input to t.\n"
+    assert shell(*arguments, file, "-") == "Append the rows of 1 file (5 B) and standard input to t.\n"
+    assert shell(*arguments, file, file) == "Append the rows of 2 files (10 B) to t.\n"
+
+
 def test_a_table_can_have_the_columns_of_json_lines(shell: Shell) -> None:
     written("rows.jsonl", '{"id": 1, "name": "a"}\n')
     shell("create", "lake/db/t", "--like", "rows.jsonl", "--yes")

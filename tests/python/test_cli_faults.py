@@ -527,3 +527,39 @@ def test_a_namespace_of_paimon_without_tables_is_listed(keyed: str, shell: Shell
     for place in ("pw", "pw/db", "pw/db.db"):
         assert shell("ls", place) == ""
         assert shell.err == "There are no tables.\n"
+
+
+def test_null_structs_with_required_members_become_parquet(
+    table: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    inner = pa.struct([pa.field("y", pa.string(), nullable=False)])
+    kinds = {"s": inner, "l": pa.list_(inner), "m": pa.map_(pa.string(), inner)}
+    made = fz.catalog("local", warehouse="lake").create_table(
+        "db.nested", pa.schema(kinds.items()), properties={"write.format.default": "avro"}
+    )
+    rows = [{"s": None, "l": [None, {"y": "a"}], "m": [("k", None)]}, {"s": {"y": "b"}, "l": None, "m": None}]
+    made.append(pa.Table.from_pylist(rows, pa.schema(kinds.items())))
+    printed = Shell(capfdbinary)("scan", "lake/db/nested", "--format", "parquet")
+    assert pq.read_table(pa.BufferReader(printed)).to_pylist() == rows
+
+
+def test_an_empty_table_has_no_version_before(folder: Path, shell: Shell) -> None:
+    shell("create", "lake/db/new", "-c", "id int", "--yes")
+    shell("rollback", "lake/db/new", "main^", "--yes", code=2)
+    assert "the table has no snapshot yet" in shell.err
+
+
+def test_other_folders_of_a_warehouse_are_left_out(table: str, shell: Shell) -> None:
+    for name in (".git", ".db", "a.b", "c\x01", "db/.cache"):
+        Path("lake", name).mkdir()
+    assert shell("ls", "lake") == "db.events\n"
+    assert fz.catalog("local", warehouse="lake").list_namespaces() == ["db"]
+
+
+def test_an_absolute_place_is_not_one_in_the_working_directory(
+    table: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("lake")
+    assert shell("ls", "./db") == "db.events\n"
+    shell("ls", "/db", code=2)
+    assert "there is no such folder" in shell.err

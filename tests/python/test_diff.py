@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import pickle
+import uuid
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -244,14 +245,18 @@ def test_an_empty_table_and_another_one(catalog: fz.Catalog) -> None:
 
 
 def test_partitions_of_every_type(catalog: fz.Catalog) -> None:
-    schema = pa.schema([("b", pa.binary()), ("d", pa.date32()), ("n", pa.int32())])
-    table = catalog.create_table("db.kinds", schema, partition_by=["b", "month(d)", "n"])
+    schema = pa.schema([("b", pa.binary()), ("d", pa.date32()), ("n", pa.int32()), ("u", pa.uuid())])
+    table = catalog.create_table("db.kinds", schema, partition_by=["b", "month(d)", "n", "u"])
     empty = fz.open_table(table.metadata_location)
-    table.append(pa.table({"b": [b"x", None], "d": [dt.date(2026, 1, 1)] * 2, "n": [None, 5]}, schema))
+    key = uuid.UUID("6f9619ff-8b86-d011-b42d-00c04fc964ff")
+    keys = pa.array([key.bytes, None], pa.uuid())
+    table.append(pa.table({"b": [b"x", None], "d": [dt.date(2026, 1, 1)] * 2, "n": [None, 5], "u": keys}, schema))
     texts = table.diff(empty).partitions["partition"].to_pylist()
     assert len(texts) == 2
     assert any("n=null" in text for text in texts)
     assert any("b=null" in text and "n=5" in text for text in texts)
+    assert any(f"u={key}" in text for text in texts)
+    assert all("d_month=2026-01" in text for text in texts)
 
 
 def test_paimon() -> None:

@@ -179,7 +179,11 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
     rest = None
     if code.co_flags & _TAKES_MORE:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
-    verb, is_watched, commit_retries = observing.verb_of(function), observing.is_watched, _core.commit_retries
+    verb, is_watched, retries_so_far = (
+        observing.verb_of(function),
+        observing.is_watched,
+        _core.CallCounter.retries_so_far,
+    )
     may_commit = verb is not None and verb.kind in (COMMIT, MAINTENANCE)
 
     @functools.wraps(function)
@@ -198,9 +202,9 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         try:
             if verb is not None and is_watched(verb):
                 return observing.call(verb, function, (*given, *more), kwargs)
-            before = commit_retries() if may_commit else 0
+            before = retries_so_far() if may_commit else 0
             result = function(*given, *more, **kwargs)
-            if may_commit and verb is not None and commit_retries() != before:
+            if may_commit and verb is not None and retries_so_far() != before:
                 observing.retried(verb, args, before, began)
             return result
         except Exception as error:

@@ -177,8 +177,10 @@ def _ancestor(table: fz.Table, at: At | None, steps: int) -> int | None:
         ids = sorted(known)
         known = dict(zip(ids, [None, *ids], strict=False))
     found = table.scan(at=at).snapshot_id
+    if found is None:
+        raise NotFoundError("the table has no snapshot yet", {"version": f"{at}^"}, "Append rows first")
     for _ in range(steps):
-        before, found = found, None if found is None else known.get(found)
+        before, found = found, known.get(found)
         if found is None:
             raise NotFoundError("there is no version before this one", {"version": str(before)})
     return found

@@ -182,13 +182,31 @@ def _csv_text(value: Any) -> str | None:
 
 
 def _parquet(reader: pa.RecordBatchReader, sink: _Sink) -> None:
+    import pyarrow as pa
     from pyarrow import parquet
 
+    schema = pa.schema([_with_nullable_members(field) for field in reader.schema])
     # Without `with`, which would write the footer after an error too.
-    writer = parquet.ParquetWriter(sink, reader.schema)
+    writer = parquet.ParquetWriter(sink, schema)
     for batch in reader:
-        writer.write_batch(batch)
+        writer.write_table(pa.Table.from_batches([batch]).cast(schema))
     writer.close()
+
+
+def _with_nullable_members(field: pa.Field) -> pa.Field:
+    """A column whose structs have no required members: pyarrow does not write a null struct that has one."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = field.type
+    if types.is_struct(kind):
+        members = [kind.field(at) for at in range(kind.num_fields)]
+        return field.with_type(pa.struct([_with_nullable_members(member).with_nullable(True) for member in members]))
+    if types.is_list(kind):
+        return field.with_type(pa.list_(_with_nullable_members(kind.value_field)))
+    if types.is_map(kind):
+        return field.with_type(pa.map_(kind.key_field, _with_nullable_members(kind.item_field)))
+    return field
 
 
 def _arrow(reader: pa.RecordBatchReader, sink: _Sink) -> None:

@@ -171,7 +171,8 @@ def _partition_texts(files: pa.Table, transforms: Mapping[str, str]) -> pa.Chunk
 def _has_no_cast(type_: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_) or pa.types.is_large_binary(type_))
+    is_bytes = (pa.types.is_binary, pa.types.is_fixed_size_binary, pa.types.is_large_binary)
+    return isinstance(type_, pa.BaseExtensionType) or any(is_kind(type_) for is_kind in is_bytes)
 
 
 def _differing(before: pa.Table, after: pa.Table) -> pa.Table:

@@ -85,7 +85,7 @@ def retried(verb: Verb, args: tuple[Any, ...], before: int, began: float) -> Non
         before: The retries of this thread's commits before the verb.
         began: When it began, by `perf_counter`.
     """
-    retries = _core.commit_retries()
+    retries = _core.CallCounter.retries_so_far()
     fresh = retries - max(before, getattr(_told, "retries", 0))
     if args and fresh > 0 and logs.is_enabled(logs.WARNING) and telling.state.get() == telling.FREE:
         from frazil.observing.calls import log_retries
@@ -113,13 +113,13 @@ def observed(kind: str, named: Callable[..., str]) -> Callable[[_Function], _Fun
             verb = Verb(kind, named(*args, **kwargs))
             if is_watched(verb):
                 return call(verb, function, args, kwargs)
-            began, before = perf_counter(), _core.commit_retries()
+            began, before = perf_counter(), _core.CallCounter.retries_so_far()
             try:
                 result = function(*args, **kwargs)
             except Exception as error:
                 failed(verb, args, error, began)
                 raise
-            if _core.commit_retries() != before:
+            if _core.CallCounter.retries_so_far() != before:
                 retried(verb, args, before, began)
             return result
 

@@ -5,6 +5,6 @@ mod requests;
 mod showing;
 mod signals;
 
-pub(super) use requests::{PyCallCounter, py_commit_retries, py_show_requests};
+pub(super) use requests::{PyCallCounter, py_show_requests};
 pub(super) use showing::set_process;
 pub(super) use signals::Watch;

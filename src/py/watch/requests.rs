@@ -39,6 +39,12 @@ impl PyCallCounter {
         (seen.commits, seen.retries)
     }
 
+    /// How often commits of this thread were tried again so far.
+    #[staticmethod]
+    fn retries_so_far() -> u64 {
+        CallCounts::of_thread().seen().retries
+    }
+
     /// What the only plan counted, by the names of reports. With a plan cache also how many manifests the cache had,
     /// and how many the plan needed. `None` if there was not one plan, or if it has not ended.
     fn plan(&self) -> Option<(PlanCounts, Option<(u64, u64)>)> {
@@ -51,13 +57,6 @@ impl Drop for PyCallCounter {
     fn drop(&mut self) {
         self.counts.unlisten();
     }
-}
-
-/// How often commits of this thread were tried again so far.
-#[pyfunction]
-#[pyo3(name = "commit_retries")]
-pub(in crate::py) fn py_commit_retries() -> u64 {
-    CallCounts::of_thread().seen().retries
 }
 
 /// Whether each request of this process is shown as a line of standard error.

@@ -9,7 +9,7 @@ import click
 
 import frazil as fz
 from frazil.cli.commits import files_added_by
-from frazil.cli.data_files import FORMATS, batches_of, described, with_rows
+from frazil.cli.data_files import FORMATS, DataSource, batches_of, described, with_rows
 from frazil.cli.session import Session, changing
 from frazil.cli.values import PAIR, pairs
 from frazil.display.figures import amount, bytes_text
@@ -43,9 +43,8 @@ def append(
         raise click.UsageError("rows come from standard input, so there is no one to ask: give --yes or --dry-run")
     plan = {"table": opened.name, "branch": branch or "main", "files": [file._asdict() for file in found]}
     rows = [file.rows for file in found]
-    size = bytes_text(sum(file.bytes or 0 for file in found))
     counted = amount(sum(n or 0 for n in rows), "row") if None not in rows else "the rows"
-    sentence = f"Append {counted} of {amount(len(found), 'file')} ({size}) to {opened.name}{_on(opened, branch)}."
+    sentence = f"Append {counted} of {_named(found)} to {opened.name}{_on(opened, branch)}."
     if not session.agreed(plan, sentence):
         return
     given: dict[str, Any] = {"branch": branch, "snapshot_properties": pairs(properties)}
@@ -64,6 +63,13 @@ def append(
     files_made = "" if done.files_added is None else f" in {amount(done.files_added, 'file')}"
     on = "" if branch is None else f" to the branch {branch}"
     session.done(plan, done._asdict(), f"Added {added}{files_made}{on}: {done.snapshot_id}.")
+
+
+def _named(files: list[DataSource]) -> str:
+    """Files as text, with their bytes. Those of standard input are unknown."""
+    known = [file.bytes for file in files if file.bytes is not None]
+    parts = [f"{amount(len(known), 'file')} ({bytes_text(sum(known))})"] if known else []
+    return " and ".join([*parts, "standard input"] if len(known) < len(files) else parts)
 
 
 def _on(table: fz.Table, branch: str | None) -> str:

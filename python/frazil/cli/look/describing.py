@@ -66,16 +66,17 @@ def _folder(storage: dict[str, str], place: str) -> tuple[fz.Catalog, str | None
     def at(folder: str) -> fz.Catalog:
         return fz.catalog(**{"type": "filesystem", **storage, "warehouse": folder})
 
-    place = place.replace(os.sep, "/").rstrip("/")
+    place = place.replace(os.sep, "/").rstrip("/") or "/"
     is_there = "://" in place or Path(place).expanduser().is_dir()
     if is_there and at(place).list_tables():
         return at(place), None
-    above, _, name = place.rpartition("/")
+    above, slash, name = place.rpartition("/")
+    above = above or slash or "."
     namespace = name.removesuffix(".db")
     if namespace and not namespace.startswith(".") and not above.endswith(":/"):
         # A namespace of Paimon is the folder `NAME.db`.
         with suppress(FrazilError):
-            found = at(above or ".")
+            found = at(above)
             if found.list_tables(namespace) or (not is_there and found.namespace_exists(namespace)):
                 return found, namespace
     if not is_there:
