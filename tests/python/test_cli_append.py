@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.cli import data_files, main
+from frazil.cli import data_files
+from test_cli_faults import Shell
 
 UUID = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 COLUMNS = (
@@ -47,20 +48,6 @@ FULL = {
     "by_number": {"5": {"day": "2026-01-01", "key": UUID}},
     "place": {"city": "Ålesund", "since": "2026-02-01"},
 }
-
-
-class Shell:
-    """Runs commands and keeps what they print."""
-
-    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
-        self._captured = captured
-        self.err = ""
-
-    def __call__(self, *arguments: object, code: int = 0) -> str:
-        found = main([str(argument) for argument in arguments])
-        out, self.err = self._captured.readouterr()
-        assert found == code, f"exit code {found}\n{out}\n{self.err}"
-        return out
 
 
 @pytest.fixture
@@ -151,6 +138,7 @@ def test_only_empty_cells_of_csv_are_null(shell: Shell) -> None:
         ('{"id": 1, "place": {"town": 1}}', "line 2, column 'place': it has no member 'town'. Its members are: city"),
         ('{"id": 1, "nme": 1}', "the table has no such column (column: nme). Did you mean 'name'?"),
         ('{"id": 1, "id": 2}', "line 2: 'id' is given twice"),
+        pytest.param('{"s": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2: it is nested too deeply", id="deep"),
         ("[1]", "line 2: each line must be one JSON object"),
         ('{"id": 1', "line 2: "),
     ],

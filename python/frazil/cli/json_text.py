@@ -47,9 +47,12 @@ def read_exact(text: str) -> Any:
     """The value of a JSON text, with decimals for numbers that have a fraction.
 
     Raises:
-        ValueError: The text is not JSON, or an object has a name twice.
+        ValueError: The text is not JSON, an object has a name twice, or it is nested too deeply.
     """
-    return json.loads(text, parse_float=Decimal, object_pairs_hook=_members)
+    try:
+        return json.loads(text, parse_float=Decimal, object_pairs_hook=_members)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
