@@ -111,6 +111,11 @@ impl Repair<'_> {
         load_manifests(self.table.inner.store.as_ref(), &Location::recorded(), snapshot).with("snapshot", snapshot.id)
     }
 
+    fn walk(&self) -> MetadataWalk<'_> {
+        let inner = &self.table.inner;
+        MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata }
+    }
+
     fn repairs_manifests(&self) -> bool {
         self.options.kinds.contains(&RepairKind::Manifests)
     }
@@ -127,15 +132,13 @@ impl Repair<'_> {
 
     /// Reads the entries of manifests. A dry run that also repairs manifests sees them as they will be.
     fn entries<T: Send>(&self, read: impl Fn(EntryBatch<'_>) -> Result<T> + Sync) -> Result<Vec<T>> {
-        let inner = &self.table.inner;
-        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
         let mut manifests = self.manifest_files()?;
         if self.options.dry_run && self.repairs_manifests() {
             let (lost, cut) = (self.lost_manifests()?, self.cut_manifests()?);
             manifests.retain(|m| !lost.contains(&m.path));
             manifests.iter_mut().filter(|m| cut.contains(&m.path)).for_each(of_any_length);
         }
-        let found = walk.entries(&manifests, &EntryRequest::default(), read);
+        let found = self.walk().entries(&manifests, &EntryRequest::default(), read);
         found.map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::CorruptTable if !self.repairs_manifests() => {
                 e.hint("Repair the manifests first: repair('manifests')")
@@ -196,11 +199,9 @@ impl Repair<'_> {
 
     /// The rows that a manifest records but its entries lack.
     fn lost_rows(&self, m: &ManifestFile) -> Result<u64> {
-        let inner = &self.table.inner;
-        let walk = MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata };
         let mut left = m.clone();
         of_any_length(&mut left);
-        let found = walk.entries(&[left], &EntryRequest::default(), |batch| {
+        let found = self.walk().entries(&[left], &EntryRequest::default(), |batch| {
             let rows = batch.columns.rows().filter_map(|row| batch.columns.record_count.get(row));
             Ok(rows.fold(0u64, |sum, n| sum.saturating_add(u64::try_from(*n).unwrap_or(0))))
         })?;
