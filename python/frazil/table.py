@@ -392,12 +392,13 @@ class Table(TableHandle, RowChanges):
         )._named(self._name)
 
     def diff(self, a: At | Table, b: At | Table | None = None, *, rows: bool = False) -> Diff:
-        """What differs between two versions: columns, rows, files, partitions. Print the result.
+        """What differs between two versions: columns, properties, rows, files, partitions. Print the result.
 
             print(table.diff(first.id, "main"))
 
-        Snapshots have no properties, partitioning and sort order. To compare these too, give a table that was opened by
-        an older metadata file.
+        A snapshot has the properties, the partitioning and the sort order with which its commit left the table. A
+        branch has the newest ones, a point in time those of that time. Apache Iceberg keeps them in earlier metadata
+        files: in the last 100, or as many as `write.metadata.previous-versions-max` says. Without it they are None.
 
         Args:
             a: The first version: a snapshot's id, a branch or tag, a point in time, or another object of this table.

@@ -9,7 +9,7 @@
 //! 5. `catalog`: who keeps the current version of a table
 //!
 //! The upper half has the verbs, with Arrow. `state` is the handle of a table and knows none of them. `history`
-//! completes a handle that has only some of the snapshots:
+//! completes a handle that has only some of the snapshots. `earlier_versions` opens earlier metadata files:
 //!
 //! 6. `committing`: commits of producers through the handle; `scan`: plan, explain, read
 //! 7. `write`: rows to files, files to snapshots
@@ -25,6 +25,7 @@ pub mod commit;
 pub(crate) mod commit_attempt;
 pub mod committing;
 pub mod doctor;
+mod earlier_versions;
 pub mod evolve;
 mod history;
 pub mod inspect;

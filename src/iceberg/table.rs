@@ -97,6 +97,10 @@ impl seam::Table for IcebergTable {
         IcebergTable::properties(self)
     }
 
+    fn defined_at(&self, at: Option<&At>) -> Result<Option<Arc<dyn seam::Table>>> {
+        Ok(IcebergTable::defined_at(self, at)?.map(shared))
+    }
+
     fn snapshot(&self) -> Option<SnapshotInfo> {
         IcebergTable::snapshot(self)
     }

@@ -8,7 +8,8 @@
 //! 4. [`plan`]: from a snapshot and a filter to splits
 //! 5. [`commit`]: producing and expiring snapshots
 //!
-//! The upper half has the verbs, with Arrow. [`state`] is the handle of a table and knows none of them:
+//! The upper half has the verbs, with Arrow. [`state`] is the handle of a table and knows none of them.
+//! `version` finds the snapshot and the schema that a request names:
 //!
 //! 6. [`scan`]: plan, explain, read
 //! 7. [`write`](mod@write): rows to files, files to snapshots
@@ -31,5 +32,6 @@ pub mod scan;
 pub mod spec;
 pub mod state;
 pub mod table;
+mod version;
 pub(crate) mod wire;
 pub mod write;

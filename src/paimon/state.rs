@@ -108,14 +108,15 @@ impl PaimonTable {
         Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, kept, metadata }) })
     }
 
-    /// The same version with another schema, for writers.
-    pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
+    /// The same version with another schema.
+    pub(crate) fn with_schema(&self, schema: impl Into<Arc<TableSchema>>) -> PaimonTable {
+        let schema = schema.into();
         let inner = &self.inner;
         PaimonTable {
             inner: Arc::new(Inner {
                 metadata: inner.metadata.clone(),
-                schema: Arc::new(schema),
-                schema_path: inner.schema_path.clone(),
+                schema_path: self.folder().schema_path(schema.id),
+                schema,
                 storage_options: inner.storage_options.clone(),
                 kept: inner.kept.clone(),
             }),

@@ -89,6 +89,10 @@ impl seam::Table for PaimonTable {
         PaimonTable::properties(self)
     }
 
+    fn defined_at(&self, at: Option<&At>) -> Result<Option<Arc<dyn seam::Table>>> {
+        Ok(PaimonTable::defined_at(self, at)?.map(shared))
+    }
+
     fn snapshot(&self) -> Option<SnapshotInfo> {
         PaimonTable::snapshot(self)
     }

@@ -153,6 +153,13 @@ impl PyTable {
         (order.id, fields.map(|f| (f.source_id, f.transform.to_string(), f.descending, f.nulls_first)).collect())
     }
 
+    /// The table with the properties, spec and order that it had at a version. None if they are no longer known.
+    #[pyo3(signature = (at=None))]
+    fn defined_at(&self, py: Python<'_>, at: Option<PyAt>) -> PyResult<Option<PyTable>> {
+        let at = at.map(Into::into);
+        Ok(run(py, || self.inner.defined_at(at.as_ref()))?.map(Into::into))
+    }
+
     fn snapshot(&self) -> Option<PySnapshotInfo> {
         self.inner.snapshot().map(Into::into)
     }

@@ -113,6 +113,92 @@ def test_columns_differ_by_their_ids(table: fz.Table) -> None:
     assert "hush" not in str(between) + repr(between) + json.dumps(between.to_dict(), default=str)
 
 
+def properties_of(found: fz.Diff) -> set[tuple[str, str, str | None, str | None]] | None:
+    return None if found.properties is None else {tuple(change) for change in found.properties}
+
+
+def test_properties_partitioning_and_order_of_snapshots(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": [1], "country": ["NO"]}, SCHEMA)
+    table = catalog.create_table("db.defined", SCHEMA, properties={"owner": "ada"})
+    first = table.append(rows).snapshot
+    table.set_properties(owner="grace", note="x")
+    second = table.append(rows).snapshot
+    table.refs.create_tag("second")
+    table.set_properties(note="y")
+    with table.update_partition_spec() as spec:
+        spec.add_field("country")
+    with table.update_sort_order() as order:
+        order.asc("id")
+    third = table.append(rows).snapshot
+    table.refs.create_branch("dev", "second")
+    table.set_properties(note="z")
+
+    owner = ("changed", "owner", "ada", "grace")
+    assert properties_of(table.diff(first.id, second.id)) == {owner, ("added", "note", None, "x")}
+    assert properties_of(table.diff(second.id, first.id)) == {
+        ("changed", "owner", "grace", "ada"),
+        ("removed", "note", "x", None),
+    }
+    assert properties_of(table.diff(first.id, "second")) == {owner, ("added", "note", None, "x")}
+    found = table.diff("second", third.id)
+    assert properties_of(found) == {("changed", "note", "x", "y")}
+    assert [(c.kind, c.name) for c in found.partitioning] == [("added", "country: country")]
+    assert [c.kind for c in found.sorting] == ["added"]
+    assert table.diff(first.id, second.id).partitioning == []
+    # The newest version, and each branch, has what was set since its last snapshot.
+    assert properties_of(table.diff(third.id)) == {("changed", "note", "y", "z")}
+    assert properties_of(table.diff("dev", "main")) == set()
+    assert properties_of(table.diff("second", "dev")) == {("changed", "note", "x", "z")}
+    between = first.timestamp + (second.timestamp - first.timestamp) / 2
+    assert properties_of(table.diff(between, "main")) >= {("added", "note", None, "z")}
+    assert "properties   changed owner: ada -> grace" in str(table.diff(first.id, second.id))
+
+
+def test_properties_of_metadata_that_is_no_longer_kept(catalog: fz.Catalog, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pa.table({"id": [1], "country": ["NO"]}, SCHEMA)
+    table = catalog.create_table("db.lost", SCHEMA, properties={"write.metadata.previous-versions-max": "2"})
+    first = table.append(rows).snapshot.id
+    table.append(rows)
+    second = table.append(rows).snapshot.id
+    third = table.append(rows).snapshot.id
+    found = table.diff(first, third)
+    assert (found.properties, found.partitioning, found.sorting) == (None, None, None)
+    assert found.to_dict()["properties"] is None
+    assert "are not known: metadata of that time is no longer kept" in str(found)
+    assert not found.is_empty
+    assert properties_of(table.diff(second, third)) == set()
+    assert main(["diff", table.location, str(first), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sorting"] is None
+    # The log names a file that somebody removed.
+    log = table.inspect.metadata_log_entries().to_pylist()
+    Path(log[-2]["file"].removeprefix("file://")).unlink()
+    assert properties_of(table.diff(second, third)) is None
+    assert properties_of(table.diff(third)) == set()
+
+
+def test_properties_by_times_of_clocks_that_differ(catalog: fz.Catalog) -> None:
+    """The time of a metadata file says where to look for a snapshot. Its snapshots decide."""
+    rows = pa.table({"id": [1], "country": ["NO"]}, SCHEMA)
+    table = catalog.create_table("db.clocks", SCHEMA)
+    for note in "abc":
+        table.set_properties(note=note)
+        table.append(rows)
+    snapshots = [snapshot.id for snapshot in table.snapshots]
+    wanted = {("changed", "note", "a", "b")}
+    assert properties_of(table.diff(snapshots[0], snapshots[1])) == wanted
+    newest = Path(table.metadata_location.removeprefix("file://"))
+    facts = json.loads(newest.read_text())
+    # 500 ms later or earlier than they were written.
+    for step in (500, -500):
+        moved = json.loads(newest.read_text())
+        for snapshot in moved["snapshots"]:
+            snapshot["timestamp-ms"] = min(snapshot["timestamp-ms"] + step, facts["last-updated-ms"])
+        moved["snapshot-log"] = []
+        other = newest.with_name(f"00099-{step}.metadata.json")
+        other.write_text(json.dumps(moved))
+        assert properties_of(fz.open_table(other).diff(snapshots[0], snapshots[1])) == wanted
+
+
 def test_branches_that_parted(table: fz.Table) -> None:
     table.refs.create_branch("dev", "first")
     table.append(pa.table({"id": [9], "country": ["NO"]}, SCHEMA), branch="dev")
@@ -288,6 +374,29 @@ def test_rows_of_paimon(catalog: fz.Catalog) -> None:
         update.add_column("note", "string")
     with pytest.raises(fz.InvalidInputError, match="different columns"):
         table.diff("main", "dev", rows=True)
+
+
+def test_options_of_paimon(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": [1], "country": ["NO"]}, SCHEMA)
+    table = catalog.create_table("db.options", SCHEMA, format="paimon", properties={"owner": "ada"})
+    first = table.append(rows).snapshot
+    table.set_properties(owner="grace", note="x")
+    second = table.append(rows).snapshot
+    table.refs.create_tag("second").create_branch("dev", at="second")
+    old = fz.open_table(table.location)
+    table.set_properties(note="y")
+    owner = ("changed", "owner", "ada", "grace")
+    assert properties_of(table.diff(first.id, second.id)) == {owner, ("added", "note", None, "x")}
+    assert properties_of(table.diff(first.id)) == {owner, ("added", "note", None, "y")}
+    assert properties_of(table.diff("second", "main")) == {("changed", "note", "x", "y")}
+    assert properties_of(table.diff("dev", "main")) == {("changed", "note", "x", "y")}
+    assert properties_of(table.diff(old)) == {("changed", "note", "x", "y")}
+    assert properties_of(table.diff(second.timestamp, "main")) == {("changed", "note", "x", "y")}
+    assert table.diff(first.id).partitioning == table.diff(first.id).sorting == []
+    third = table.append(rows).snapshot
+    with pytest.raises(fz.FrazilError, match="refresh"):
+        old.diff(first.id, third.id)
+    assert properties_of(old.refresh().diff(first.id, third.id)) == {owner, ("added", "note", None, "y")}
 
 
 def test_rows_of_paimon_with_keys(catalog: fz.Catalog) -> None:

@@ -89,6 +89,11 @@ def test_metrics_of_a_plan_with_deletes(tmp_path: Path) -> None:
         "equality-delete-files": 0,
         "dvs": 0,
         "total-file-size-in-bytes": sizes(scan),
+        "total-delete-file-size-in-bytes": sum(
+            Path(delete.path.removeprefix("file://")).stat().st_size
+            for task in scan.plan_files()
+            for delete in task.deletes
+        ),
     }
     got: list[dict[str, Any]] = []
     with fz.on_report(got.append):
@@ -113,6 +118,7 @@ def test_metrics_of_a_plan_of_paimon(tmp_path: Path) -> None:
         "result-delete-files": 0,
         "dvs": 0,
         "total-file-size-in-bytes": sizes(scan),
+        "total-delete-file-size-in-bytes": 0,
     }
     got: list[dict[str, Any]] = []
     with fz.on_report(got.append):

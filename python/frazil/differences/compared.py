@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from frazil import arguments
 from frazil.capabilities import supports
 from frazil.differences.diff import Change, Diff, Totals
 from frazil.differences.rows import row_counts
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.schema import Field
+
+    _Changes = tuple[list[Change] | None, list[Change] | None, list[Change] | None]
 
 __all__ = ["difference"]
 
@@ -40,7 +43,8 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
     ends = [None if isinstance(at, kind) else at for at in (a, b)]
     was, now = (side.scan(at=at) for side, at in zip((first, second), ends, strict=True))
     before, after = was.snapshot_id, now.snapshot_id
-    given_tables = isinstance(a, kind) or isinstance(b, kind)
+    defined = [_defined(side, at) for side, at in zip((first, second), ends, strict=True)]
+    partitioning, sorting, properties = _definitions(*defined)
     old, new = _listed(first, ends[0], before), _listed(second, ends[1], after)
     files = _differing(old, new)
     totals = _totals(was, old), _totals(now, new)
@@ -55,13 +59,32 @@ def difference(table: Any, a: Any, b: Any, rows: bool) -> Diff:
         before,
         after,
         _schema(was.schema.fields, now.schema.fields),
-        _named(_fields(first.partition_spec), _fields(second.partition_spec)) if given_tables else [],
-        _named(_fields(first.sort_order), _fields(second.sort_order)) if given_tables else [],
-        _named(*(tables.public_options(side.properties) for side in (first, second))) if given_tables else [],
+        partitioning,
+        sorting,
+        properties,
         totals,
         files,
         _by_partition(files),
         counts,
+    )
+
+
+def _defined(table: Any, at: Any) -> Any | None:
+    """The table with the properties, partitioning and sort order of a version. None if they are no longer known."""
+    if at is None:
+        return table
+    found = table._core.defined_at(arguments.version(at))
+    return None if found is None else type(table)(found)
+
+
+def _definitions(before: Any | None, after: Any | None) -> _Changes:
+    """What differs in partitioning, sorting and properties."""
+    if before is None or after is None:
+        return None, None, None
+    return (
+        _named(_fields(before.partition_spec), _fields(after.partition_spec)),
+        _named(_fields(before.sort_order), _fields(after.sort_order)),
+        _named(*(tables.public_options(side.properties) for side in (before, after))),
     )
 
 

@@ -62,9 +62,10 @@ class Diff(NamedTuple):
         before: The id of the first snapshot; None if the table had no snapshot.
         after: The id of the second snapshot.
         schema: The columns that differ.
-        partitioning: The partition fields that differ. Empty unless two tables were given.
-        sorting: The sort fields that differ. Empty unless two tables were given.
-        properties: The properties that differ. Empty unless two tables were given.
+        partitioning: The partition fields that differ. This, `sorting` and `properties` are None if the metadata of one
+            of the versions is no longer kept.
+        sorting: The fields of the sort order that differ.
+        properties: The table properties that differ.
         totals: The size of both versions.
         files: The files that were added and removed, as a pyarrow table.
         partitions: The partitions whose files differ, as a pyarrow table.
@@ -74,9 +75,9 @@ class Diff(NamedTuple):
     before: int | None
     after: int | None
     schema: list[Change]
-    partitioning: list[Change]
-    sorting: list[Change]
-    properties: list[Change]
+    partitioning: list[Change] | None
+    sorting: list[Change] | None
+    properties: list[Change] | None
     totals: tuple[Totals, Totals]
     files: pa.Table
     partitions: pa.Table
@@ -84,9 +85,9 @@ class Diff(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs."""
-        metadata = [*self.schema, *self.partitioning, *self.sorting, *self.properties]
-        return not metadata and len(self.files) == 0 and self.totals[0] == self.totals[1]
+        """Whether nothing differs, as far as it is known."""
+        metadata = (self.schema, self.partitioning, self.sorting, self.properties)
+        return not any(metadata) and len(self.files) == 0 and self.totals[0] == self.totals[1]
 
     def to_arrow(self) -> pa.Table:
         """The files that differ.
@@ -98,11 +99,10 @@ class Diff(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as a dictionary, with lists of dictionaries for files and partitions."""
-        changed = ("schema", "partitioning", "sorting", "properties")
         return {
             "before": self.before,
             "after": self.after,
-            **{name: [change._asdict() for change in getattr(self, name)] for name in changed},
+            **{name: None if found is None else [c._asdict() for c in found] for name, found in self._changes()},
             "totals": {name: size._asdict() for name, size in zip(("before", "after"), self.totals, strict=True)},
             "rows": self.rows,
             "partitions": self.partitions.to_pylist(),
@@ -121,10 +121,18 @@ class Diff(NamedTuple):
         if self.rows is not None:
             said = ", ".join(f"{number(count)} {what}" for what, count in self.rows.items())
             lines.append(f"  {'changes':<13}{said}")
-        for title in ("schema", "partitioning", "sorting", "properties"):
-            lines += [f"  {title:<13}{tables.public(change)}" for change in getattr(self, title)]
+        for title, found in self._changes():
+            lines += [f"  {title:<13}{tables.public(change)}" for change in found or ()]
+        if self.properties is None:
+            lines.append(
+                "  properties, partitioning and sorting are not known: metadata of that time is no longer kept"
+            )
         lines += self._partition_lines()
         return "\n".join(lines)
+
+    def _changes(self) -> list[tuple[str, list[Change] | None]]:
+        names = ("schema", "partitioning", "sorting", "properties")
+        return [(name, getattr(self, name)) for name in names]
 
     def _partition_lines(self) -> list[str]:
         lines = []

@@ -113,6 +113,14 @@ fn no_table(store: &dyn Store, location: &str) -> Error {
     })
 }
 
+/// Reads a metadata file.
+///
+/// # Errors
+/// `NotFound` if it does not exist; as [`read_metadata`].
+pub(in crate::iceberg) fn load_file(store: &dyn Store, path: &str) -> Result<(TableMetadata, FoundMetadata)> {
+    Ok((read_metadata(store, path)?, found(path.to_owned())))
+}
+
 /// Finds and reads the newest metadata of a table.
 ///
 /// # Errors

@@ -152,21 +152,22 @@ type AtEnd = Box<dyn FnOnce(&PlanCounters) + Send>;
 /// A plan whose end is reported.
 pub struct ReportedPlan {
     plan: AnyPlan,
+    attached_bytes: u64,
     at_end: Option<AtEnd>,
 }
 
 impl ReportedPlan {
     /// The plan. `at_end` is called once, when all batches were taken.
     pub(crate) fn new(plan: AnyPlan, at_end: AtEnd) -> ReportedPlan {
-        ReportedPlan { plan, at_end: Some(at_end) }
+        ReportedPlan { plan, attached_bytes: 0, at_end: Some(at_end) }
     }
 
     fn next_batch(&mut self) -> Result<Option<PlannedBatch>> {
         let batch = self.plan.next_batch().inspect_err(|_| self.at_end = None)?;
-        if batch.is_none()
-            && let Some(at_end) = self.at_end.take()
-        {
-            at_end(self.plan.counters());
+        if let Some(batch) = &batch {
+            self.attached_bytes = self.attached_bytes.saturating_add(batch.deletes.total_bytes());
+        } else if let Some(at_end) = self.at_end.take() {
+            at_end(&PlanCounters { attached_bytes: Some(self.attached_bytes), ..self.plan.counters().clone() });
         }
         Ok(batch)
     }

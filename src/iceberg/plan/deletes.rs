@@ -117,6 +117,12 @@ impl AttachedDeletes {
         (0..self.ranges.len()).map(|k| self.count(k)).sum()
     }
 
+    /// The bytes of the attached deletes, counted once for each kept file. A deletion vector counts its own bytes.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        let Some(index) = &self.index else { return 0 };
+        self.numbers().map(|number| index.size_bytes(number)).fold(0, u64::saturating_add)
+    }
+
     /// The delete files of the `k`-th kept file.
     ///
     /// # Errors
@@ -244,6 +250,18 @@ impl DeleteIndex {
     /// The delete files, in the order of their manifests.
     pub(crate) fn files(&self) -> impl Iterator<Item = Result<DeleteRef>> + '_ {
         (0..self.files.len() as u32).map(|number| self.file(number))
+    }
+
+    /// The bytes of a delete file, or of a deletion vector in its file.
+    fn size_bytes(&self, number: u32) -> u64 {
+        let bytes = || {
+            let file = self.files.get(number as usize)?;
+            let batch = self.batches.get(file.batch as usize)?;
+            let row = *batch.rows.get(file.place as usize)? as usize;
+            let own = batch.columns.content_size_bytes.get(row).copied().flatten();
+            own.or_else(|| batch.columns.size_bytes.get(row).copied())
+        };
+        bytes().map_or(0, |bytes| bytes.max(0).unsigned_abs())
     }
 
     /// Key columns of the equality deletes. Their metrics in data files reduce the matches.

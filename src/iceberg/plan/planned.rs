@@ -51,6 +51,8 @@ pub struct PlanCounters {
     pub rows_kept: u64,
     /// Attached delete files, counted once for each task.
     pub deletes_attached: u64,
+    /// Their bytes, of deletion vectors only their own. `None` unless the plan's end is reported.
+    pub attached_bytes: Option<u64>,
     /// Data and delete manifests that the plan cache served, counted at every read.
     pub from_cache: ManifestCount,
     /// Time to read the manifest list.
@@ -75,7 +77,7 @@ impl PlanCounters {
     pub fn metrics(&self) -> Vec<(&'static str, u64)> {
         let [scanned, scanned_deletes] = self.to_open().map(|count| count.manifests);
         let indexed = self.position_deletes + self.equality_deletes + self.deletion_vectors;
-        vec![
+        let mut counts = vec![
             ("result-data-files", self.files_kept),
             ("result-delete-files", self.deletes_attached),
             ("total-data-manifests", self.data_manifests.manifests),
@@ -91,7 +93,9 @@ impl PlanCounters {
             ("positional-delete-files", self.position_deletes),
             ("dvs", self.deletion_vectors),
             ("total-file-size-in-bytes", self.bytes_kept),
-        ]
+        ];
+        counts.extend(self.attached_bytes.map(|bytes| ("total-delete-file-size-in-bytes", bytes)));
+        counts
     }
 
     /// The number of manifests that a plan cache had, and of those that the plan needed.

@@ -63,7 +63,8 @@ impl IcebergScan {
                 None
             }
         };
-        let counters = PlanCounters { read_ms, ..survivors.plan.counters().clone() };
+        let attached_bytes = Some(survivors.attached_bytes);
+        let counters = PlanCounters { read_ms, attached_bytes, ..survivors.plan.counters().clone() };
         let mut explain = self.facts(input, &verdicts, &survivors, &counters);
         if let Some(counted) = counted {
             counted.end(metrics_of(input.cache.is_some(), &counters));

@@ -33,6 +33,8 @@ pub(crate) struct Survivors {
     pub(crate) reached_paths: HashSet<(String, Option<i64>)>,
     /// For a changelog: how often delete files apply to a data file.
     pub(crate) attachments: u64,
+    /// The bytes of delete files that apply to data files, for each data file.
+    pub(crate) attached_bytes: u64,
     pub(crate) metrics_seen: MetricsSeen,
     pub(crate) commits: Commits,
 }
@@ -46,6 +48,7 @@ impl Survivors {
             reached: Vec::new(),
             reached_paths: HashSet::new(),
             attachments: 0,
+            attached_bytes: 0,
             metrics_seen: MetricsSeen::new(&input.filter),
             commits: Commits::new(commits),
         }
@@ -62,6 +65,7 @@ impl Survivors {
                 }
             }
         }
+        self.attached_bytes = self.attached_bytes.saturating_add(batch.deletes.total_bytes());
         let of_version = batch.change.is_none().then_some(&batch.deletes);
         for number in of_version.into_iter().flat_map(AttachedDeletes::numbers) {
             let number = number as usize;

@@ -19,11 +19,15 @@ pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Opti
         Some(At::TimestampMs(ms)) => metadata.snapshot_as_of(*ms).cloned().map(Some),
     };
     let snapshot = found.with("table", &metadata.location)?;
-    let is_branch = |name: &String| metadata.refs.get(name).is_none_or(|r| r.kind == RefKind::Branch);
     let schema = match (at, &snapshot) {
-        (Some(At::Ref(name)), _) if is_branch(name) => metadata.schema()?,
+        (Some(At::Ref(name)), _) if is_branch(metadata, name) => metadata.schema()?,
         (_, Some(snapshot)) => metadata.schema_of_snapshot(snapshot)?,
         (_, None) => metadata.schema()?,
     };
     Ok((snapshot, schema.clone()))
+}
+
+/// Whether a name is that of a branch. `main` is one, even without snapshots.
+pub(in crate::iceberg) fn is_branch(metadata: &TableMetadata, name: &str) -> bool {
+    metadata.refs.get(name).is_none_or(|r| r.kind == RefKind::Branch)
 }

@@ -90,8 +90,11 @@ impl PaimonTableMetadata {
     /// # Errors
     /// `CorruptTable` if it does not exist.
     pub fn schema_by_id(&self, id: i64) -> Result<&Arc<TableSchema>> {
-        let missing =
-            || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));
+        let missing = || {
+            Error::corrupt(format!("the table has no schema {id}"))
+                .with("path", self.folder.schema_path(id))
+                .hint("If another client changed the table, read its newest version: table.refresh()")
+        };
         self.schemas.get(&id).ok_or_else(missing)
     }
 }

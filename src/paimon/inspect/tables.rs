@@ -5,13 +5,11 @@
 //!
 //! Source: Java's `SnapshotsTable`, `SchemasTable`, `OptionsTable`, `TagsTable`, `BranchesTable`, `ConsumersTable`.
 
-use std::sync::Arc;
-
 use serde_json::{Value as Json, json};
 
 use super::columns::{instants, local_times, longs, owned_texts, rows, texts};
 use super::files;
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::format::request::At;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::tag_times;
@@ -65,30 +63,8 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Resul
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
         "loads" => loads(folder),
-        _ => files::of_version(table, version(table, at)?.as_deref(), name),
+        _ => files::of_version(table, table.snapshot_at(at)?.as_deref(), name),
     }
-}
-
-/// The snapshot that `at` names; the latest without it.
-fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<PaimonSnapshot>>> {
-    let folder = table.folder();
-    Ok(match at {
-        None => table.metadata().snapshot.clone(),
-        Some(At::Snapshot(id)) => Some(Arc::new(folder.snapshot(*id)?)),
-        Some(At::Ref(name)) => match folder.tag(name) {
-            Ok(tag) => Some(Arc::new(tag.snapshot)),
-            Err(e) if e.kind() == ErrorKind::NotFound => folder.branch(name)?.latest_snapshot()?.map(Arc::new),
-            Err(e) => return Err(e),
-        },
-        Some(at @ At::TimestampMs(ms)) => {
-            let none = || {
-                Error::not_found("the table has no snapshot from that time or before")
-                    .with("at", at)
-                    .with("path", folder.root())
-            };
-            Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
-        }
-    })
 }
 
 fn snapshots(all: &[PaimonSnapshot]) -> Result<MetadataRows> {

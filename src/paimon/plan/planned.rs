@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::format::manifest_count::ManifestCount;
-use crate::format::task::{Partition, ScanTask};
+use crate::format::task::{DeleteRef, Partition, ScanTask};
 
 /// The counts of each stage of planning.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct PaimonPlanCounters {
     pub files_merged: u64,
     /// Files with a deletion vector.
     pub deletes_attached: u64,
+    /// The bytes of these vectors.
+    pub vector_bytes: u64,
     /// Reading manifest lists, milliseconds.
     pub list_ms: f64,
     /// Reading and judging manifests, milliseconds.
@@ -54,6 +56,7 @@ impl PaimonPlanCounters {
             ("skipped-data-files", self.files_listed.saturating_sub(self.files_kept)),
             ("dvs", self.deletes_attached),
             ("total-file-size-in-bytes", self.bytes_kept),
+            ("total-delete-file-size-in-bytes", self.vector_bytes),
         ]
     }
 
@@ -64,6 +67,7 @@ impl PaimonPlanCounters {
         self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
         self.files_merged += other.files_merged;
         self.deletes_attached += other.deletes_attached;
+        self.vector_bytes = self.vector_bytes.saturating_add(other.vector_bytes);
     }
 }
 
@@ -121,6 +125,9 @@ pub(crate) fn count(splits: &[PlannedSplit], counters: &mut PaimonPlanCounters) 
             counters.rows_kept = counters.rows_kept.saturating_add(file.data_file.record_count.max(0).unsigned_abs());
             counters.bytes_kept = counters.bytes_kept.saturating_add(file.data_file.size_bytes.max(0).unsigned_abs());
             counters.deletes_attached += file.deletes.len() as u64;
+            let bytes = |delete: &DeleteRef| delete.file.content_size_bytes.unwrap_or(delete.file.size_bytes).max(0);
+            let vectors = file.deletes.iter().map(|delete| bytes(delete).unsigned_abs());
+            counters.vector_bytes = vectors.fold(counters.vector_bytes, u64::saturating_add);
         }
     }
 }

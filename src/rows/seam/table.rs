@@ -66,6 +66,13 @@ pub trait Table: Send + Sync + Debug {
     fn properties(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
+    /// The table with the properties, the partition spec and the sort order that it had at a version: those with which
+    /// the commit left it that made the snapshot; at a point in time, those of that time. A branch, and no version, have
+    /// the newest ones that are known here. `None` if the metadata of that time is no longer kept.
+    ///
+    /// # Errors
+    /// `NotFound` for a version that does not exist; those of reading its metadata.
+    fn defined_at(&self, at: Option<&At>) -> Result<Option<Arc<dyn Table>>>;
     /// Labels that the table's catalog gives it.
     fn labels(&self) -> TableLabels {
         TableLabels::default()

@@ -21,10 +21,9 @@ __all__ = ["diff"]
 @click.option("--rows", is_flag=True, help="Count added, removed and changed rows. Reads the files that differ.")
 @click.option("--files", is_flag=True, help="List the files.")
 def diff(session: Session, table: str, a: str, b: str | None, rows: bool, files: bool) -> None:
-    """Show what differs between two versions: columns, rows, files, partitions.
+    """Show what differs between two versions: columns, properties, rows, files, partitions.
 
-    A and B are versions, or metadata files of the table. Metadata files also compare partitioning and properties.
-    Without B, it is the newest version.
+    A and B are versions, or metadata files of the table. Without B, it is the newest version.
     """
     opened = session.table(table)
     found = opened.diff(_side(session, opened, a), None if b is None else _side(session, opened, b), rows=rows)

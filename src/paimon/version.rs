@@ -1,0 +1,57 @@
+//! The version of a table that a request names: its snapshot, and what the table was like.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::request::At;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
+use crate::paimon::state::PaimonTable;
+
+impl PaimonTable {
+    /// The snapshot that `at` names; the latest without it.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; those of the store.
+    pub(crate) fn snapshot_at(&self, at: Option<&At>) -> Result<Option<Arc<PaimonSnapshot>>> {
+        let folder = self.folder();
+        Ok(match at {
+            None => self.metadata().snapshot.clone(),
+            Some(At::Snapshot(id)) => Some(Arc::new(folder.snapshot(*id)?)),
+            Some(At::Ref(name)) => match folder.tag(name) {
+                Ok(tag) => Some(Arc::new(tag.snapshot)),
+                Err(e) if e.kind() == ErrorKind::NotFound => folder.branch(name)?.latest_snapshot()?.map(Arc::new),
+                Err(e) => return Err(e),
+            },
+            Some(at @ At::TimestampMs(ms)) => {
+                let none = || {
+                    Error::not_found("the table has no snapshot from that time or before")
+                        .with("at", at)
+                        .with("path", folder.root())
+                };
+                Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
+            }
+        })
+    }
+
+    /// The table with the schema, and so with the options, that a version has. A branch has its newest ones. `None` if
+    /// the file of the schema is no longer there.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::snapshot_at`]; `CorruptTable` for a schema that can't be read.
+    pub(crate) fn defined_at(&self, at: Option<&At>) -> Result<Option<PaimonTable>> {
+        let folder = self.folder();
+        if let Some(At::Ref(name)) = at
+            && !folder.tag_names()?.contains(name)
+        {
+            return self.branch(name).map(Some);
+        }
+        let (Some(_), Some(snapshot)) = (at, self.snapshot_at(at)?) else { return Ok(Some(self.clone())) };
+        let known = self.metadata().schemas.get(&snapshot.schema_id).cloned();
+        // Another client may have changed the schema since the table was opened.
+        let schema = match known {
+            Some(schema) => Some(schema),
+            None => folder.schema(snapshot.schema_id).if_found()?.map(Arc::new),
+        };
+        Ok(schema.map(|schema| self.with_schema(schema)))
+    }
+}
