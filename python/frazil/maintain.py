@@ -362,6 +362,9 @@ class Maintain:
         No file is added or removed, and no row changes: the new snapshot has operation `replace`. A single manifest
         that is not too large stays as it is, and nothing is committed.
 
+        In tables of Apache Paimon, it joins small manifests, and divides those above four times the option
+        `manifest.target-file-size` into parts of at least 64,000 bytes. The entries are not sorted.
+
         Args:
             spec_id: Only manifests of this partition spec.
             target_size_bytes: The target size of the new manifests. None follows the property

@@ -96,6 +96,45 @@ def test_small_manifests_by_the_target_of_the_table(catalog: fz.Catalog) -> None
     assert "small-manifests" not in table.refresh().doctor().codes
 
 
+def test_large_manifests(catalog: fz.Catalog) -> None:
+    """40 files with bounds of 100 columns: 32 characters each, twice, in a manifest that is not compressed."""
+    names = [f"t{number}" for number in range(100)]
+    schema = pa.schema([("c", pa.int64()), *((name, pa.string()) for name in names)])
+    texts = {name: [f"{row:032}" for row in range(40)] for name in names}
+    options = {"metadata.stats-mode": "full", "manifest.compression": "null"}
+    table = made(catalog, options, schema, partition_by=["c"])
+    table = table.append(pa.table({"c": range(40), **texts}, schema))
+    (whole,) = table.inspect.manifests()["file_size"].to_pylist()
+    # The texts alone are four blocks of Avro, of 64,000 bytes each. No part is smaller than a block.
+    assert whole > 40 * 100 * 2 * 32 == 256_000
+    # A manifest of four times its target is not yet large.
+    table.set_properties({"manifest.target-file-size": -(-whole // 4)})
+    table = table.refresh()
+    assert "large-manifests" not in table.doctor().codes
+    assert table.maintain.rewrite_manifests() == ([], [])
+    target = (whole - 1) // 4
+    assert target >= 64_000
+    table.set_properties({"manifest.target-file-size": target})
+    table = table.refresh()
+    finding = found(table, "large-manifests")
+    assert finding.evidence == f"1 manifests have over four times {target} bytes"
+    assert gain(finding) == (whole - target, 0, 0)
+    before = table.scan().to_arrow().sort_by("c")
+    done = table.maintain.rewrite_manifests()
+    parts = table.inspect.manifests().to_pylist()
+    assert (len(done.rewritten), sorted(done.added)) == (1, sorted(part["file_name"] for part in parts))
+    # All but the last are full.
+    assert len(parts) > 1
+    assert all(target <= part["file_size"] <= 2 * target for part in parts[:-1])
+    assert sum(part["num_added_files"] for part in parts) == 40
+    assert "large-manifests" not in table.refresh().doctor().codes
+    assert table.refresh().scan().to_arrow().sort_by("c").equals(before)
+    # There is nothing left to divide.
+    newest = table.refresh().snapshot
+    assert table.maintain.rewrite_manifests() == ([], [])
+    assert table.refresh().snapshot == newest
+
+
 # ---------------------------------------------------------------- deletes
 
 

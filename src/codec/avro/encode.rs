@@ -66,7 +66,7 @@ pub fn put_items<I: ExactSizeIterator>(out: &mut Vec<u8>, items: I, mut put: imp
 }
 
 /// The size in bytes at which a block is closed, as in Java.
-const BLOCK_SIZE: usize = 64_000;
+pub(crate) const BLOCK_SIZE: usize = 64_000;
 
 /// Builds a container.
 pub struct ContainerWriter {

@@ -11,6 +11,13 @@ const DELETED_SHARE: f64 = 0.1;
 const MOST_SNAPSHOTS: usize = 100;
 /// How many times as large as the median a partition may be. Fewer partitions have no median worth the name.
 const SKEW: u64 = 10;
+/// A manifest above this number of targets is large.
+const LARGE_MANIFEST: u64 = 4;
+
+/// Whether a manifest is much larger than its target, both in bytes.
+pub(crate) fn is_large_manifest(bytes: u64, target: u64) -> bool {
+    bytes > target.saturating_mul(LARGE_MANIFEST)
+}
 
 /// The sizes of data files that a compaction makes.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +124,17 @@ impl TableHealth<'_> {
         let evidence = format!("{} {what}, for {} rows", of.deletes, of.rows);
         let gain = Gain { bytes, files: of.files, requests: of.deletes };
         self.findings.gain(&codes::DELETE_DEBT, self.location, evidence, gain);
+    }
+
+    /// Reports manifests that are much larger than their target. `sizes` has the bytes of each that can be divided.
+    pub(crate) fn large_manifests(&self, sizes: impl Iterator<Item = u64>, target: u64) {
+        let large: Vec<u64> = sizes.filter(|size| is_large_manifest(*size, target)).collect();
+        if large.is_empty() {
+            return;
+        }
+        let evidence = format!("{} manifests have over four times {target} bytes", large.len());
+        let bytes = large.iter().fold(0u64, |sum, size| sum.saturating_add(size - target));
+        self.findings.gain(&codes::LARGE_MANIFESTS, self.location, evidence, Gain { bytes, ..Gain::default() });
     }
 
     /// Reports a long history. `more` follows the number of snapshots; `gain` is what only old ones have.

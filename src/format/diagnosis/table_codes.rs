@@ -60,6 +60,9 @@ codes! {
     SMALL_FILES Info "small-files":
         "Many data files are much smaller than the target size.";
         "Rewrite them into larger files: compact().";
+    LARGE_MANIFESTS Info "large-manifests":
+        "Manifests are much larger than their target size, so that plans read more than they need.";
+        "Divide them: rewrite_manifests().";
     LONG_HISTORY Info "long-history":
         "The table keeps many snapshots.";
         "Remove old ones: expire_snapshots().";

@@ -237,9 +237,6 @@ codes! {
     SMALL_MANIFESTS Info "small-manifests":
         "Many manifests are much smaller than their target size.";
         "Join them: rewrite_manifests().";
-    LARGE_MANIFESTS Info "large-manifests":
-        "Manifests are much larger than their target size, so that plans read more than they need.";
-        "Divide them: rewrite_manifests().";
     LARGE_METADATA Info "large-metadata":
         "The metadata file is large, and each commit writes it again.";
         "Expire snapshots, and remove old schemas and statistics.";

@@ -101,12 +101,7 @@ fn manifest_sizes(of: &Examination<'_>, manifests: &HashSet<u32>) {
         let gain = Gain { files: gain, requests: gain, ..Gain::default() };
         of.findings.gain(&codes::SMALL_MANIFESTS, of.table.location(), evidence, gain);
     }
-    let large: Vec<u64> = sizes.into_iter().filter(|size| *size > target.saturating_mul(4)).collect();
-    if !large.is_empty() {
-        let evidence = format!("{} manifests have over four times {target} bytes", large.len());
-        let gain = Gain { bytes: large.iter().map(|size| size - target).sum(), ..Gain::default() };
-        of.findings.gain(&codes::LARGE_MANIFESTS, of.table.location(), evidence, gain);
-    }
+    health(of).large_manifests(sizes.into_iter(), target);
 }
 
 /// The number of snapshots, and the files that only old ones have.

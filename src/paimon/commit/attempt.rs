@@ -260,7 +260,8 @@ impl<'p> SnapshotAttempt<'p> {
         let layout = ManifestLayout::of(schema)?;
         let before = latest.map(|s| data_manifests(self.input.folder.manifests(), s)).transpose()?.unwrap_or_default();
         let joins_all = self.input.joins_manifests;
-        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &layout, joins_all };
+        let merged = if joins_all { layout.clone().dividing() } else { layout.clone() };
+        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &merged, joins_all };
         let from = self.input.folder.manifests();
         let (before, rows) = match (&self.input.mends, new_ids) {
             (Some(mends), _) => {

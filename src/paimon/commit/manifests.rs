@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::codec::avro::AvroCodec;
+use crate::codec::avro::encode::BLOCK_SIZE;
 use crate::error::Result;
+use crate::format::diagnosis::health::is_large_manifest;
 use crate::paimon::manifest::encode::{
     PaimonManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec,
 };
@@ -22,7 +24,7 @@ use crate::paimon::spec::stats::SimpleStats;
 use crate::parallel::{Cancellation, check_cancelled};
 use crate::store::Store;
 
-/// The number of entries between two checks of a manifest's size, and for cancellation.
+/// The number of entries between two checks for cancellation. Commits check a manifest's size as often, as Java does.
 const SIZE_CHECK_ENTRIES: usize = 1000;
 
 /// How manifests are written, by the table's options.
@@ -32,6 +34,8 @@ pub(crate) struct ManifestLayout {
     /// No manifest grows much beyond that.
     pub(crate) target_bytes: i64,
     partition_types: Vec<DataType>,
+    /// Whether manifests are closed as soon as they are full.
+    is_dividing: bool,
 }
 
 impl ManifestLayout {
@@ -42,7 +46,36 @@ impl ManifestLayout {
             codec: manifest_codec(options)?,
             target_bytes: options.bytes("manifest.target-file-size", 8 << 20)?,
             partition_types: schema.partition_types(),
+            is_dividing: false,
         })
+    }
+
+    /// The layout that leaves no manifest that [`ManifestLayout::divides`].
+    #[must_use]
+    pub(super) fn dividing(self) -> ManifestLayout {
+        ManifestLayout { is_dividing: true, ..self }
+    }
+
+    /// The size at which a divided manifest is full. No part is smaller than a block.
+    pub(crate) fn piece_bytes(&self) -> i64 {
+        self.target_bytes.max(BLOCK_SIZE as i64)
+    }
+
+    /// Whether a manifest is so large that a rewrite divides it. A single entry can't be divided.
+    pub(crate) fn divides(&self, manifest: &PaimonManifestFile) -> bool {
+        manifest.added_files.saturating_add(manifest.deleted_files) > 1 && self.is_large(manifest.file_size)
+    }
+
+    fn is_large(&self, bytes: i64) -> bool {
+        is_large_manifest(bytes.max(0).unsigned_abs(), self.piece_bytes().unsigned_abs())
+    }
+
+    /// Whether a manifest is full that has this number of entries. Its size is asked for only where it is checked.
+    fn is_full(&self, entries: usize, bytes: impl FnOnce() -> Result<i64>) -> Result<bool> {
+        match self.is_dividing {
+            true => Ok(bytes()? >= self.piece_bytes()),
+            false => Ok(entries.is_multiple_of(SIZE_CHECK_ENTRIES) && bytes()? >= self.target_bytes),
+        }
     }
 }
 
@@ -131,7 +164,7 @@ impl MetadataFiles {
         layout: &ManifestLayout,
     ) -> Result<Vec<PaimonManifestFile>> {
         let mut out = Vec::new();
-        let mut open: Option<NewManifest<'_>> = None;
+        let mut open: Option<NewManifest<'_, '_>> = None;
         let entries = entries.into_iter();
         // Few tables have such entries.
         let unusual: Vec<&FileEntry> = match entries.clone().any(|e| e.unknown.is_some()) {
@@ -144,14 +177,15 @@ impl MetadataFiles {
                 none => none.insert(NewManifest::new(layout, &unusual)?),
             };
             manifest.add(entry)?;
-            if !manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES) {
-                continue;
+            let count = manifest.entries.len();
+            if count.is_multiple_of(SIZE_CHECK_ENTRIES) {
+                check_cancelled()?;
             }
-            check_cancelled()?;
-            if manifest.writer.size_bytes()? as i64 >= layout.target_bytes
-                && let Some(full) = open.take()
-            {
-                out.push(self.finish(full)?);
+            let is_full = layout.is_full(count, || Ok(manifest.writer.size_bytes()? as i64))?;
+            if let Some(full) = open.take_if(|_| is_full) {
+                for part in full.divided(layout, &unusual)? {
+                    out.push(self.finish(part)?);
+                }
             }
         }
         if let Some(last) = open {
@@ -160,7 +194,7 @@ impl MetadataFiles {
         Ok(out)
     }
 
-    fn finish(&mut self, manifest: NewManifest<'_>) -> Result<PaimonManifestFile> {
+    fn finish(&mut self, manifest: NewManifest<'_, '_>) -> Result<PaimonManifestFile> {
         let name = format!("manifest-{}-{}", self.commit_id, self.manifests);
         self.manifests += 1;
         let (bytes, mut file) = manifest.finish()?;
@@ -171,30 +205,46 @@ impl MetadataFiles {
 }
 
 /// A manifest in progress, with its entry for the list.
-struct NewManifest<'l> {
+struct NewManifest<'l, 'e> {
     writer: PaimonManifestWriter,
-    entries: usize,
+    entries: Vec<&'e FileEntry>,
     file: PaimonManifestFile,
     partitions: PartitionStats<'l>,
     /// Whether all files so far have row ids.
     has_row_ids: bool,
 }
 
-impl NewManifest<'_> {
+impl<'l, 'e> NewManifest<'l, 'e> {
     /// A manifest for entries that may have the unknown members of `unusual` ones.
-    fn new<'l>(layout: &'l ManifestLayout, unusual: &[&FileEntry]) -> Result<NewManifest<'l>> {
+    fn new(layout: &'l ManifestLayout, unusual: &[&FileEntry]) -> Result<NewManifest<'l, 'e>> {
         Ok(NewManifest {
             writer: PaimonManifestWriter::new(layout.codec, unusual.iter().copied())?,
-            entries: 0,
+            entries: Vec::new(),
             file: PaimonManifestFile { schema_id: i64::MIN, ..PaimonManifestFile::default() },
             partitions: PartitionStats::new(&layout.partition_types),
             has_row_ids: true,
         })
     }
 
-    fn add(&mut self, entry: &FileEntry) -> Result<()> {
+    /// The manifest without its last entry and one with that alone, if this entry made it large. Otherwise itself.
+    fn divided(mut self, layout: &'l ManifestLayout, unusual: &[&FileEntry]) -> Result<Vec<NewManifest<'l, 'e>>> {
+        let is_large = layout.is_dividing && layout.is_large(self.writer.size_bytes()? as i64);
+        match self.entries.split_last() {
+            Some((last, before)) if is_large && !before.is_empty() => [before, std::slice::from_ref(last)]
+                .into_iter()
+                .map(|entries| {
+                    let mut manifest = NewManifest::new(layout, unusual)?;
+                    entries.iter().try_for_each(|entry| manifest.add(entry))?;
+                    Ok(manifest)
+                })
+                .collect(),
+            _ => Ok(vec![self]),
+        }
+    }
+
+    fn add(&mut self, entry: &'e FileEntry) -> Result<()> {
         self.writer.add(entry)?;
-        self.entries += 1;
+        self.entries.push(entry);
         let file = &mut self.file;
         match entry.kind {
             ADD => file.added_files += 1,

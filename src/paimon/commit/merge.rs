@@ -1,6 +1,7 @@
-//! Merging the manifests of earlier commits: joins small ones, and cancels additions that were deleted later.
+//! Merging the manifests of earlier commits: joins small ones, and cancels additions that were deleted later. A rewrite
+//! of manifests also divides large ones.
 //!
-//! Source: Java's `ManifestFileMerger`.
+//! Source: Java's `ManifestFileMerger`, which divides none.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -30,19 +31,22 @@ pub(super) struct ManifestMerger<'a> {
     pub(super) root: &'a str,
     pub(super) schema: &'a TableSchema,
     pub(super) layout: &'a ManifestLayout,
-    /// Whether to merge all that can be merged, and not only where it pays off for the next commits.
+    /// Whether to merge all that can be merged, and not only where it pays off for the next commits. Large manifests
+    /// are divided, too.
     pub(super) joins_all: bool,
 }
 
-/// Whether some of the manifests can be joined, or have entries of removed files.
+/// Whether some of the manifests can be joined or divided, or have entries of removed files.
 ///
 /// # Errors
 /// `InvalidInput` for options that can't be read.
 pub(crate) fn can_join(schema: &TableSchema, manifests: &[PaimonManifestFile]) -> Result<bool> {
-    let target = ManifestLayout::of(schema)?.target_bytes;
+    let layout = ManifestLayout::of(schema)?;
+    let is_small = |m: &PaimonManifestFile| m.file_size < layout.target_bytes;
     let deletes = manifests.iter().any(|m| m.deleted_files > 0);
     let mut pairs = manifests.iter().zip(manifests.iter().skip(1));
-    Ok(manifests.len() > 1 && (deletes || pairs.any(|(a, b)| a.file_size < target && b.file_size < target)))
+    let joins = manifests.len() > 1 && (deletes || pairs.any(|(a, b)| is_small(a) && is_small(b)));
+    Ok(joins || manifests.iter().any(|m| layout.divides(m)))
 }
 
 /// Combines entries. A file that was added and deleted again disappears.
@@ -79,7 +83,9 @@ impl ManifestMerger<'_> {
             true => 1,
             false => self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?,
         };
-        let changing = |m: &PaimonManifestFile| m.deleted_files > 0 || m.file_size < self.layout.target_bytes;
+        let changing = |m: &PaimonManifestFile| {
+            m.deleted_files > 0 || m.file_size < self.layout.target_bytes || self.changes_alone(m)
+        };
         let changing_bytes: i64 = input.iter().filter(|m| changing(m)).map(|m| m.file_size).sum();
         if changing_bytes >= trigger
             && let Some(whole) = self.merge_all(files, &input, changing)?
@@ -87,6 +93,11 @@ impl ManifestMerger<'_> {
             return Ok(whole);
         }
         self.merge_small(files, input)
+    }
+
+    /// Whether a rewrite changes a manifest even if no other is merged with it.
+    fn changes_alone(&self, manifest: &PaimonManifestFile) -> bool {
+        self.joins_all && (manifest.deleted_files > 0 || self.layout.divides(manifest))
     }
 
     fn entries(
@@ -158,7 +169,7 @@ impl ManifestMerger<'_> {
             let touched = || partitions.iter().any(|partition| may_have(manifest, partition, &types).unwrap_or(true));
             if changing(manifest) || touched() { &mut merging } else { &mut out }.push(manifest.clone());
         }
-        if merging.len() <= 1 {
+        if merging.len() <= 1 && !merging.iter().any(|m| self.changes_alone(m)) {
             return Ok(None);
         }
         let mut kept = Vec::new();

@@ -9,8 +9,8 @@
 //! - `index`: the index files of a new snapshot: those of the snapshot before, with the changes of the commit
 //! - `manifests`: the metadata files that a commit writes
 //! - `mending`: commits that mend what a snapshot records about its manifests
-//! - `merge`: merging the manifests of earlier commits: joins small ones, and cancels additions that were
-//!   deleted later
+//! - `merge`: merging the manifests of earlier commits: joins small ones, divides large ones in rewrites, and cancels
+//!   additions that were deleted later
 //! - `renumber`: new ids for rows of partitions whose ids have gaps
 //! - `retention`: how long snapshots and changelogs are kept, by the table's options or by the caller's
 

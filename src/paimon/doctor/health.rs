@@ -53,7 +53,7 @@ pub(super) fn check(of: &Newest<'_>) {
     of.delete_debt();
     let gain = Gain { files: of.snapshots as u64, ..Gain::default() };
     of.health().long_history(of.snapshots, "", gain);
-    of.small_manifests();
+    of.manifest_sizes();
 }
 
 fn unsigned(n: i64) -> u64 {
@@ -184,7 +184,8 @@ impl Newest<'_> {
         }
     }
 
-    fn small_manifests(&self) {
+    /// Manifests that are too small or too large.
+    fn manifest_sizes(&self) {
         let Ok(layout) = ManifestLayout::of(self.schema) else { return };
         let limit = layout.target_bytes / SMALL_MANIFEST_PART;
         let small = self.manifests.iter().filter(|m| m.file_size < limit).count();
@@ -193,6 +194,8 @@ impl Newest<'_> {
             let evidence = format!("{small} manifests below {limit} bytes");
             self.findings.gain(&codes::SMALL_MANIFESTS, self.location, evidence, gain);
         }
+        let divisible = self.manifests.iter().filter(|m| layout.divides(m));
+        self.health().large_manifests(divisible.map(|m| unsigned(m.file_size)), unsigned(layout.piece_bytes()));
     }
 }
 

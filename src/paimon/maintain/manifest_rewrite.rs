@@ -1,4 +1,4 @@
-//! Joins manifests into fewer ones, in a snapshot of kind `COMPACT` that adds and removes no file.
+//! Joins small manifests and divides large ones, in a snapshot of kind `COMPACT` that adds and removes no file.
 //!
 //! Source: Java's `FileStoreCommitImpl.compactManifest`.
 
@@ -14,7 +14,8 @@ use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::state::PaimonTable;
 
 impl PaimonTable {
-    /// Joins small manifests and drops the entries of removed files. Returns the table at its new version.
+    /// Joins small manifests, divides large ones and drops the entries of removed files. Returns the table at its new
+    /// version.
     ///
     /// # Errors
     /// `Unsupported` for partition specs and sizes; those of the commit.
@@ -76,4 +77,167 @@ impl RewrittenManifests {
 
 fn names(manifests: Vec<PaimonManifestFile>) -> Vec<String> {
     manifests.into_iter().map(|m| m.file_name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::format::task::{
+        BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition, RowStats,
+    };
+    use crate::paimon::catalog::warehouse::create_table;
+    use crate::paimon::manifest::entries::PaimonEntryRequest;
+    use crate::paimon::manifest::live::live_files;
+    use crate::paimon::spec::data_type::{DataField, TypeKind};
+    use crate::paimon::spec::schema::SchemaParts;
+    use crate::store::{self, Store};
+
+    /// A table without compressed manifests, whose target is 65,536 bytes.
+    fn table(folder: &std::path::Path) -> PaimonTable {
+        let options = [("manifest.target-file-size", "64 kb"), ("manifest.compression", "null")];
+        let parts = SchemaParts {
+            fields: vec![DataField::new(0, "id", TypeKind::Int.nullable())],
+            options: options.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            ..SchemaParts::default()
+        };
+        std::fs::create_dir_all(folder).unwrap();
+        let location = folder.display().to_string();
+        let store: Arc<dyn Store> = store::open_store(&location, &BTreeMap::new()).unwrap();
+        create_table(&store, &location, parts).unwrap();
+        PaimonTable::find(&store, &location, &BTreeMap::new()).unwrap().unwrap()
+    }
+
+    /// A file whose entry has little more than these bytes, in an embedded index.
+    fn file(table: &PaimonTable, name: &str, bytes: usize) -> NewBucketFile {
+        let path = format!("{}/bucket-0/{name}", table.folder().root());
+        let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
+        let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
+        (file.record_count, file.size_bytes) = (10, 100);
+        file.bucket_file = Some(Box::new(BucketFile {
+            bucket: 0,
+            total_buckets: -1,
+            level: 0,
+            schema_id: 0,
+            min_key: Vec::new(),
+            max_key: Vec::new(),
+            min_sequence_number: 0,
+            max_sequence_number: 9,
+            delete_row_count: Some(0),
+            write_columns: None,
+        }));
+        NewBucketFile {
+            file,
+            key_stats: RowStats::default(),
+            value_stats: RowStats::default(),
+            value_stats_cols: Some(Vec::new()),
+            extra_files: Vec::new(),
+            embedded_index: Some(vec![7; bytes]),
+            creation_time_ms: 7,
+            source: FileSource::Append,
+            external: false,
+        }
+    }
+
+    /// A commit of files `f0`, `f1` and so on, whose entries have these bytes.
+    fn append(table: &PaimonTable, bytes: &[usize]) -> PaimonTable {
+        let added = bytes.iter().enumerate().map(|(i, bytes)| file(table, &format!("f{i}"), *bytes)).collect();
+        commit(table, Changes { added, ..Changes::default() })
+    }
+
+    fn commit(table: &PaimonTable, changes: Changes) -> PaimonTable {
+        Commit::new(table.folder(), changes).run().into_result().unwrap();
+        table.refresh().unwrap()
+    }
+
+    fn manifests(table: &PaimonTable) -> Vec<PaimonManifestFile> {
+        data_manifests(table.folder().manifests(), table.metadata().snapshot.as_ref().unwrap()).unwrap()
+    }
+
+    /// Added and deleted files of each manifest.
+    fn counts(table: &PaimonTable) -> Vec<(i64, i64)> {
+        manifests(table).iter().map(|m| (m.added_files, m.deleted_files)).collect()
+    }
+
+    /// Sorted names of live files.
+    fn live(table: &PaimonTable) -> Vec<String> {
+        let live = live_files(table.folder().manifests(), &manifests(table), &PaimonEntryRequest::default()).unwrap();
+        let rows = live.iter().flat_map(|l| l.rows.iter().map(|r| l.columns.entry(*r as usize).unwrap().file_name));
+        let mut names: Vec<String> = rows.collect();
+        names.sort();
+        names
+    }
+
+    /// The table after a rewrite, which a second one leaves as it is. `rewritten` and `added` are numbers of manifests.
+    fn rewritten(table: &PaimonTable, rewritten: usize, added: usize) -> PaimonTable {
+        let options = ManifestOptions::default();
+        let (table, done) = table.rewrite_manifests(&options).unwrap();
+        assert_eq!((done.rewritten.len(), done.added.len()), (rewritten, added));
+        let (again, done) = table.rewrite_manifests(&options).unwrap();
+        assert_eq!(done, RewrittenManifests::default());
+        let id = |table: &PaimonTable| table.metadata().snapshot.as_ref().unwrap().id;
+        assert_eq!(id(&again), id(&table));
+        again
+    }
+
+    #[test]
+    fn a_large_manifest_is_divided_by_a_rewrite_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        // A block of Avro is closed at 64,000 bytes: after two entries. These are above the target.
+        let one = append(&table(&dir.path().join("t")), &[40_000; 9]);
+        assert_eq!(counts(&one), [(9, 0)]);
+        // Commits leave it as it is.
+        let last = file(&one, "g", 100);
+        let two = commit(&one, Changes { added: vec![last], ..Changes::default() });
+        assert_eq!(counts(&two), [(9, 0), (1, 0)]);
+        let before = live(&two);
+        let divided = rewritten(&two, 2, 5);
+        assert_eq!(counts(&divided), [(2, 0), (2, 0), (2, 0), (2, 0), (2, 0)]);
+        assert_eq!(live(&divided), before);
+        // So is a manifest that is the only one.
+        let alone = append(&table(&dir.path().join("alone")), &[40_000; 9]);
+        assert_eq!(counts(&rewritten(&alone, 1, 5)), [(2, 0), (2, 0), (2, 0), (2, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn manifests_up_to_four_targets_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let table = append(&table(&dir.path().join("t")), &[40_000; 6]);
+        let size = manifests(&table)[0].file_size;
+        assert!((240_000..=4 * 65_536).contains(&size), "{size}");
+        assert_eq!(counts(&rewritten(&table, 0, 0)), [(6, 0)]);
+    }
+
+    #[test]
+    fn removed_files_of_another_manifest_do_not_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let table = append(&table(&dir.path().join("t")), &[40_000; 9]);
+        let removed = vec![file(&table, "f3", 40_000).file];
+        let table = commit(&table, Changes { removed, ..Changes::default() });
+        assert_eq!(counts(&table), [(9, 0), (0, 1)]);
+        let before = live(&table);
+        assert_eq!(before, ["f0", "f1", "f2", "f4", "f5", "f6", "f7", "f8"]);
+        let table = rewritten(&table, 2, 4);
+        assert_eq!(counts(&table), [(2, 0), (2, 0), (2, 0), (2, 0)]);
+        assert_eq!(live(&table), before);
+    }
+
+    #[test]
+    fn an_entry_above_the_limit_has_a_manifest_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = append(&table(&dir.path().join("one")), &[300_000]);
+        assert_eq!(counts(&rewritten(&one, 0, 0)), [(1, 0)]);
+        let mixed = append(&table(&dir.path().join("mixed")), &[40_000; 9]);
+        let files = [1_000, 300_000, 1_000, 1_000, 300_000].iter().enumerate();
+        let added = files.map(|(i, bytes)| file(&mixed, &format!("g{i}"), *bytes)).collect();
+        let mixed = commit(&mixed, Changes { added, ..Changes::default() });
+        assert_eq!(counts(&mixed), [(9, 0), (5, 0)]);
+        let before = live(&mixed);
+        // `f8`, `g0` and `g1` share a block, so that the manifest is far too large with `g1`. So it is with `g4`.
+        let mixed = rewritten(&mixed, 2, 8);
+        assert_eq!(counts(&mixed), [(2, 0), (2, 0), (2, 0), (2, 0), (2, 0), (1, 0), (2, 0), (1, 0)]);
+        assert_eq!(live(&mixed), before);
+    }
 }
