@@ -258,9 +258,10 @@ def test_skewed_partitions(catalog: fz.Catalog) -> None:
         row["partition"]["c"]: row["total_data_file_size_in_bytes"] for row in table.inspect.partitions().to_pylist()
     }
     median = sorted(sizes.values())[5]
-    assert found(table, "skewed-partitions").evidence == (
-        f"the largest of 10 partitions has {sizes[3]} bytes, the median {median}"
-    )
+    finding = found(table, "skewed-partitions")
+    assert finding.evidence == f"the largest of 10 partitions has {sizes[3]} bytes, the median {median}"
+    assert finding.gain is not None
+    assert finding.gain.bytes == sizes[3] - median
 
 
 def test_level_zero_files(catalog: fz.Catalog) -> None:

@@ -78,6 +78,8 @@ def test_skewed_partitions(catalog: fz.Catalog, key: list[str]) -> None:
     median = sorted(by_partition.values())[5]
     finding = found(table, "skewed-partitions")
     assert finding.evidence == f"the largest of 10 partitions has {by_partition['{3}']} bytes, the median {median}"
+    assert finding.gain is not None
+    assert finding.gain.bytes == by_partition["{3}"] - median
     # A partition below the size of one full file is no problem.
     table.set_properties({"target-file-size": "1 mb"})
     assert "skewed-partitions" not in table.refresh().doctor().codes

@@ -99,7 +99,8 @@ impl TableHealth<'_> {
         }
     }
 
-    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each.
+    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each. The gain is that of a scan
+    /// of a part of the largest, if its parts were as large as the median.
     pub(crate) fn skewed_partitions(&self, mut bytes: Vec<u64>, sizes: FileSizes) {
         bytes.sort_unstable();
         if let (Some(median), Some(largest)) = (bytes.get(bytes.len() / 2), bytes.last())
@@ -109,7 +110,8 @@ impl TableHealth<'_> {
         {
             let count = bytes.len();
             let evidence = format!("the largest of {count} partitions has {largest} bytes, the median {median}");
-            self.findings.add(&codes::SKEWED_PARTITIONS, self.location, evidence);
+            let gain = Gain { bytes: largest - median, ..Gain::default() };
+            self.findings.gain(&codes::SKEWED_PARTITIONS, self.location, evidence, gain);
         }
     }
 
