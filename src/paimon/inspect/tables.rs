@@ -20,8 +20,8 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::rows::metadata_rows::MetadataRows;
 
-/// The names; as in Java, except for `refs`, `loads` and `entries`.
-const NAMES: [&str; 14] = [
+/// The names; as in Java, except for `refs`, `loads`, `data_files` and `entries`.
+const NAMES: [&str; 15] = [
     "snapshots",
     "schemas",
     "options",
@@ -31,6 +31,7 @@ const NAMES: [&str; 14] = [
     "consumers",
     "loads",
     "files",
+    "data_files",
     "entries",
     "manifests",
     "partitions",
@@ -39,7 +40,8 @@ const NAMES: [&str; 14] = [
 ];
 
 /// The tables that show one version.
-const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
+const OF_VERSIONS: [&str; 7] =
+    ["files", "data_files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
 
 /// Reads a metadata table. `at` chooses the version of those that show one.
 ///
@@ -65,19 +67,26 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Resul
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
         "loads" => loads(folder),
-        _ => files::of_version(table, version(table, at)?.as_deref(), name),
+        _ => {
+            let (table, snapshot) = version(table, at)?;
+            files::of_version(&table, snapshot.as_deref(), name)
+        }
     }
 }
 
-/// The snapshot that `at` names; the latest without it.
-fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<PaimonSnapshot>>> {
+/// The snapshot that `at` names, the latest without it; and the table with its schemas. Branches have their own.
+fn version(table: &PaimonTable, at: Option<&At>) -> Result<(PaimonTable, Option<Arc<PaimonSnapshot>>)> {
     let folder = table.folder();
-    Ok(match at {
+    let snapshot = match at {
         None => table.metadata().snapshot.clone(),
         Some(At::Snapshot(id)) => Some(Arc::new(folder.snapshot(*id)?)),
         Some(At::Ref(name)) => match folder.tag(name) {
             Ok(tag) => Some(Arc::new(tag.snapshot)),
-            Err(e) if e.kind() == ErrorKind::NotFound => folder.branch(name)?.latest_snapshot()?.map(Arc::new),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let branch = table.branch(name)?;
+                let snapshot = branch.metadata().snapshot.clone();
+                return Ok((branch, snapshot));
+            }
             Err(e) => return Err(e),
         },
         Some(at @ At::TimestampMs(ms)) => {
@@ -88,7 +97,8 @@ fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<PaimonSnap
             };
             Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
         }
-    })
+    };
+    Ok((table.clone(), snapshot))
 }
 
 fn snapshots(all: &[PaimonSnapshot]) -> Result<MetadataRows> {
