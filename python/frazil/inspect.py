@@ -7,9 +7,9 @@ Paimon's system tables instead (see the guide).
     table.inspect.files()                                # what the current snapshot reads
     table.inspect.partitions(at="audit-2026")            # of a branch, a tag, a snapshot or a time
 
-Columns are those of the table's current schema, whichever version `at` names. `partition` is a struct with a member for
-every field of every partition spec of the table. A file has null in the members that its own spec lacks. Tables that
-were never partitioned have no such column.
+Columns are those of the table's current schema, whichever version `at` names. Branches of Paimon have schemas of their
+own. `partition` is a struct with a member for every field of every partition spec of the table. A file has null in the
+members that its own spec lacks. Tables that were never partitioned have no such column.
 """
 
 from __future__ import annotations
@@ -117,7 +117,11 @@ class Inspect:
         return self._rows("files", at)
 
     def data_files(self, at: At | None = None) -> pa.Table:
-        """As `files`, but only data files."""
+        """As `files`, but only data files.
+
+        For tables of Paimon: the columns of `files`, then `readable_metrics` (for each column without members, by its
+        name: `null_value_count`, `lower_bound`, `upper_bound`, bounds as values).
+        """
         return self._rows("data_files", at)
 
     def delete_files(self, at: At | None = None) -> pa.Table:

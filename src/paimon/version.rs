@@ -8,18 +8,22 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 
 impl PaimonTable {
-    /// The snapshot that `at` names; the latest without it.
+    /// The snapshot that `at` names, the latest without it; and the table with its schemas. Branches have their own.
     ///
     /// # Errors
     /// `NotFound` if it does not exist; those of the store.
-    pub(crate) fn snapshot_at(&self, at: Option<&At>) -> Result<Option<Arc<PaimonSnapshot>>> {
+    pub(crate) fn version_at(&self, at: Option<&At>) -> Result<(PaimonTable, Option<Arc<PaimonSnapshot>>)> {
         let folder = self.folder();
-        Ok(match at {
+        let snapshot = match at {
             None => self.metadata().snapshot.clone(),
             Some(At::Snapshot(id)) => Some(Arc::new(folder.snapshot(*id)?)),
             Some(At::Ref(name)) => match folder.tag(name) {
                 Ok(tag) => Some(Arc::new(tag.snapshot)),
-                Err(e) if e.kind() == ErrorKind::NotFound => folder.branch(name)?.latest_snapshot()?.map(Arc::new),
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    let branch = self.branch(name)?;
+                    let snapshot = branch.metadata().snapshot.clone();
+                    return Ok((branch, snapshot));
+                }
                 Err(e) => return Err(e),
             },
             Some(at @ At::TimestampMs(ms)) => {
@@ -30,14 +34,15 @@ impl PaimonTable {
                 };
                 Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
             }
-        })
+        };
+        Ok((self.clone(), snapshot))
     }
 
     /// The table with the schema, and so with the options, that a version has. A branch has its newest ones. `None` if
     /// the file of the schema is no longer there.
     ///
     /// # Errors
-    /// As [`PaimonTable::snapshot_at`]; `CorruptTable` for a schema that can't be read.
+    /// As [`PaimonTable::version_at`]; `CorruptTable` for a schema that can't be read.
     pub(crate) fn defined_at(&self, at: Option<&At>) -> Result<Option<PaimonTable>> {
         let folder = self.folder();
         if let Some(At::Ref(name)) = at
@@ -45,7 +50,7 @@ impl PaimonTable {
         {
             return self.branch(name).map(Some);
         }
-        let (Some(_), Some(snapshot)) = (at, self.snapshot_at(at)?) else { return Ok(Some(self.clone())) };
+        let (Some(_), (_, Some(snapshot))) = (at, self.version_at(at)?) else { return Ok(Some(self.clone())) };
         let known = self.metadata().schemas.get(&snapshot.schema_id).cloned();
         // Another client may have changed the schema since the table was opened.
         let schema = match known {

@@ -71,7 +71,7 @@ def table_page(table: Table, filter: Filter | None, at: At | None, doctor: bool,
     statistics = _tried(whole_scan.statistics, troubles, "columns")
     files = None
     if whole is not None and 0 < whole.objects.num_rows <= overlaps.MOST_FILES:
-        files = _tried(lambda: _with_bounds(table, at), troubles, "bounds")
+        files = _tried(lambda: table.inspect.data_files(at), troubles, "bounds")
     elif whole is not None and whole.objects.num_rows:
         troubles.append(f"Overlaps of bounds are left out: there are more than {number(overlaps.MOST_FILES)} files.")
     diagnosis = _tried(table.doctor, troubles, "findings") if doctor else None
@@ -112,16 +112,6 @@ def written(path: str, text: str) -> str:
 def _planned(scan: Any) -> Plan:
     explained = scan.explain(files=True)
     return plan_of(explained.to_dict(), explained.manifests, explained.files)
-
-
-def _with_bounds(table: Table, at: At | None) -> pa.Table | None:
-    """The data files with their bounds as values. None if the table's format does not list these."""
-    import pyarrow.compute as pc
-
-    files = table.inspect.files(at)
-    if "readable_metrics" not in files.schema.names:
-        return None
-    return files.filter(pc.equal(files.column("content"), 0))
 
 
 def _tried(get: Any, troubles: list[str], what: str) -> Any:

@@ -68,18 +68,29 @@ def overlap_of(column: str, bounds: list[tuple[Any, Any]], without: int = 0) -> 
 
 
 def overlaps(files: pa.Table) -> Iterator[Overlap]:
-    """The overlap of each column whose bounds are values. None is given if the list of files has no such bounds."""
-    if "readable_metrics" not in files.schema.names:
-        return
+    """The overlap of each column that has bounds."""
     found = 0
     metrics = files.column("readable_metrics").combine_chunks()
     for member in metrics.type:
         figures = metrics.field(member.name)
-        lows, highs = (figures.field(f"{side}_bound").to_pylist() for side in ("lower", "upper"))
+        lows, highs = (_ordered(figures.field(f"{side}_bound")) for side in ("lower", "upper"))
         bounds = [pair for pair in zip(lows, highs, strict=True) if all(map(_is_value, pair)) and pair[0] <= pair[1]]
         if bounds and found < MOST_COLUMNS:
             found += 1
             yield overlap_of(member.name, bounds, len(lows) - len(bounds))
+
+
+def _ordered(bounds: pa.Array) -> list[Any]:
+    """Values that compare in the order of their type.
+
+    Dates and times become numbers, because Python's have neither nanoseconds nor the year 10000.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_temporal(bounds.type):
+        bounds = bounds.cast(pa.int32() if pa.types.is_date32(bounds.type) else pa.int64())
+    values: list[Any] = bounds.to_pylist()
+    return values
 
 
 def _is_value(bound: Any) -> bool:
@@ -93,12 +104,17 @@ def overlap_section(files: pa.Table | None) -> Section | None:
         files: The data files as `Inspect.data_files` lists them.
     """
     found = [] if files is None else list(overlaps(files))
-    if not found:
+    if files is None or not found:
         return None
     said = (
         "How many data files can hold the same value. A filter on a column prunes well if few files overlap. "
         "Each line goes from the smallest to the largest lower bound; its height shows how many files overlap there."
     )
+    if _has_keys(files):
+        said += (
+            " Files of a table with a primary key overlap by design: until they are compacted, the newest row of a key"
+            " is in another file than its older rows."
+        )
     if len(found) == MOST_COLUMNS:
         said += f" At most {MOST_COLUMNS} columns are shown."
     header = ("column", "files with bounds", "files without", "other files that a file overlaps", "most at one value")
@@ -110,6 +126,11 @@ def overlap_section(files: pa.Table | None) -> Section | None:
         picture(_WIDTH, len(found) * _LINE, "Overlap of the bounds of columns", _lines(found)),
         folded("Overlaps as a table", header, rows, len(found)),
     )
+
+
+def _has_keys(files: pa.Table) -> bool:
+    """Whether rows are merged by key, so that files record their least key."""
+    return "min_key" in files.schema.names and files.column("min_key").null_count < files.num_rows
 
 
 def _lines(found: list[Overlap]) -> Iterator[str]:

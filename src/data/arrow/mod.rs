@@ -1,8 +1,8 @@
 //! Arrow types and arrays of table types.
 //!
 //! [`schema`] gives the Arrow schema of a table schema, with `geoarrow` for geometries and [`variant`] for variants.
-//! `array_value` takes single values out of arrays. [`transform_column`] and [`bucket_array`] apply partition
-//! transforms to whole columns.
+//! `array_value` takes single values out of arrays, and `value_array` makes arrays of them. [`transform_column`] and
+//! [`bucket_array`] apply partition transforms to whole columns.
 //!
 //! `transform_array` applies partition transforms to whole arrays, for `transform_column`. `type_names` names Arrow
 //! types in messages.
@@ -14,4 +14,5 @@ pub mod schema;
 pub(crate) mod transform_array;
 pub mod transform_column;
 pub(crate) mod type_names;
+pub(crate) mod value_array;
 pub mod variant;

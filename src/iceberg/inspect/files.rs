@@ -6,10 +6,11 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{bound_maps, bytes, count_maps, field, lists, longs, structs, texts, values};
+use super::arrays::{bound_maps, count_maps, field, lists, longs};
 use super::metrics::readable_metrics;
 use super::schemas::{Leaf, READABLE_METRICS, leaves};
 use crate::data::arrow::schema::struct_members;
+use crate::data::arrow::value_array::{bytes, structs, texts, values};
 use crate::error::{Error, Result};
 use crate::format::task::{ColumnMetrics, Partition, PartitionValue};
 use crate::iceberg::inspect::inspection::Inspection;

@@ -6,8 +6,9 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field};
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{bytes, field, lists, structs, texts};
+use super::arrays::{field, lists};
 use super::human::human;
+use crate::data::arrow::value_array::{bytes, structs, texts};
 use crate::error::{Error, Result};
 use crate::iceberg::inspect::inspection::Inspection;
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::Field;
 
-use super::arrays::{structs, values};
 use super::schemas::{Leaf, bound_type};
 use crate::data::arrow::schema::struct_members;
+use crate::data::arrow::value_array::{structs, values};
 use crate::error::Result;
 use crate::format::task::{ColumnMetrics, FieldMap};
 use crate::types::value::decode_bound;

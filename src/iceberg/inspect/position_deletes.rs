@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, new_null_array};
 use arrow::record_batch::RecordBatch;
 
-use super::arrays::{field, texts};
+use super::arrays::field;
 use super::files::partition_structs;
 use super::schemas::deleted_columns;
+use crate::data::arrow::value_array::texts;
 use crate::data::deletes::cache::DeleteCache;
 use crate::data::deletes::files::read_vector;
 use crate::data::read::file::read_delete_file;

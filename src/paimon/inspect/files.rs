@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, Int64Builder, ListBuilder, StringBuilder, StructBui
 use arrow::datatypes::{DataType as ArrowType, Field};
 
 use super::columns::{NamedArray, ints, local_times, longs, owned_texts, rows, texts};
+use super::metrics::ReadableMetrics;
 use super::row_text::{key_text, partition_spec_text, row_text, stats_texts};
 use crate::error::Result;
 use crate::format::request::ScanRequest;
@@ -34,7 +35,8 @@ use crate::rows::metadata_rows::MetadataRows;
 pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&PaimonSnapshot>, name: &str) -> Result<MetadataRows> {
     let version = InspectedVersion { table, schema: table.table_schema(), snapshot };
     match name {
-        "files" => version.files(),
+        "files" => version.files(None),
+        "data_files" => version.files(Some(ReadableMetrics::new(&version.schema.fields)?)),
         "entries" => version.entries(),
         "manifests" => version.manifests(),
         "partitions" => version.partitions(),
@@ -83,15 +85,22 @@ impl<'t> InspectedVersion<'t> {
         self.schema.partition_fields().map(|f| &f.ty)
     }
 
-    fn files(&self) -> Result<MetadataRows> {
-        let request = PaimonEntryRequest { value_stats: true, ..PaimonEntryRequest::default() };
+    /// The live files. `metrics` collects their metrics, for one more column.
+    fn files(&self, mut metrics: Option<ReadableMetrics>) -> Result<MetadataRows> {
+        let key_stats = metrics.is_some() && self.schema.has_primary_key();
+        let request = PaimonEntryRequest { key_stats, value_stats: true, ..PaimonEntryRequest::default() };
         let mut out = FileRows::new(self.table)?;
         for live in self.live(&request)? {
             check_cancelled()?;
             let mut mappings = Mappings::default();
             live.rows.iter().try_for_each(|row| out.add(&live.columns, *row as usize, &mut mappings))?;
+            if let Some(metrics) = &mut metrics {
+                metrics.add(&out.input, &live, &mut mappings)?;
+            }
         }
-        rows(out.columns())
+        let mut columns = out.columns();
+        columns.extend(metrics.map(ReadableMetrics::finish).transpose()?);
+        rows(columns)
     }
 
     /// Additions and removals as in the manifests.

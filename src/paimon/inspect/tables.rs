@@ -18,8 +18,8 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 use crate::rows::metadata_rows::MetadataRows;
 
-/// The names; as in Java, except for `refs`, `loads` and `entries`.
-const NAMES: [&str; 14] = [
+/// The names; as in Java, except for `refs`, `loads`, `data_files` and `entries`.
+const NAMES: [&str; 15] = [
     "snapshots",
     "schemas",
     "options",
@@ -29,6 +29,7 @@ const NAMES: [&str; 14] = [
     "consumers",
     "loads",
     "files",
+    "data_files",
     "entries",
     "manifests",
     "partitions",
@@ -37,7 +38,8 @@ const NAMES: [&str; 14] = [
 ];
 
 /// The tables that show one version.
-const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
+const OF_VERSIONS: [&str; 7] =
+    ["files", "data_files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
 
 /// Reads a metadata table. `at` chooses the version of those that show one.
 ///
@@ -63,7 +65,10 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>) -> Resul
         "refs" => refs(table),
         "consumers" => rows_of_consumers(folder),
         "loads" => loads(folder),
-        _ => files::of_version(table, table.snapshot_at(at)?.as_deref(), name),
+        _ => {
+            let (table, snapshot) = table.version_at(at)?;
+            files::of_version(&table, snapshot.as_deref(), name)
+        }
     }
 }
 

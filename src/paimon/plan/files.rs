@@ -380,7 +380,16 @@ impl Mappings {
         Ok(group)
     }
 
-    fn keys(&mut self, input: &PaimonPlanInput, columns: &PaimonEntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
+    /// Where the statistics of an entry's key have the columns of a scan.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the file's schema is missing.
+    pub(crate) fn keys(
+        &mut self,
+        input: &PaimonPlanInput,
+        columns: &PaimonEntryColumns,
+        row: usize,
+    ) -> Result<Arc<StatsMapping>> {
         let file = schema_of(input, columns.schema_id.get(row))?;
         let make = || Arc::new(StatsMapping::of_keys(&input.schema, file));
         Ok(self.keys.entry(file.id).or_insert_with(make).clone())
@@ -415,7 +424,11 @@ impl Mappings {
     }
 }
 
-fn bounds_of_keys<'a>(
+/// The statistics of an entry's key.
+///
+/// # Errors
+/// `CorruptTable` if they can't be read.
+pub(crate) fn bounds_of_keys<'a>(
     mapping: &'a StatsMapping,
     columns: &'a PaimonEntryColumns,
     row: usize,
