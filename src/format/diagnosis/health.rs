@@ -99,8 +99,8 @@ impl TableHealth<'_> {
         }
     }
 
-    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each. The gain is that of a scan
-    /// of a part of the largest, if its parts were as large as the median.
+    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each. The gain is that of a
+    /// scan of a part of the largest, if its parts were as large as the median.
     pub(crate) fn skewed_partitions(&self, mut bytes: Vec<u64>, sizes: FileSizes) {
         bytes.sort_unstable();
         if let (Some(median), Some(largest)) = (bytes.get(bytes.len() / 2), bytes.last())

@@ -66,9 +66,9 @@ pub trait Table: Send + Sync + Debug {
     fn properties(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
-    /// The table with the properties, the partition spec and the sort order that it had at a version: those with which
-    /// the commit left it that made the snapshot; at a point in time, those of that time. A branch, and no version, have
-    /// the newest ones that are known here. `None` if the metadata of that time is no longer kept.
+    /// The table with the properties, the partition spec and the sort order that it had at a version. Those of a
+    /// snapshot are the ones with which its commit left the table. Those of a point in time were current then. A branch,
+    /// and no version, have the newest ones that are known here. `None` if the metadata of that time is no longer kept.
     ///
     /// # Errors
     /// `NotFound` for a version that does not exist; those of reading its metadata.
