@@ -67,8 +67,9 @@ pub trait Table: Send + Sync + Debug {
         BTreeMap::new()
     }
     /// The table with the properties, the partition spec and the sort order that it had at a version. Those of a
-    /// snapshot are the ones with which its commit left the table. Those of a point in time were current then. A branch,
-    /// and no version, have the newest ones that are known here. `None` if the metadata of that time is no longer kept.
+    /// snapshot are the ones with which its commit left the table. Those of a point in time were current then. A
+    /// branch, and no version, have the newest ones that are known here. `None` if the metadata of that time is no
+    /// longer kept.
     ///
     /// # Errors
     /// `NotFound` for a version that does not exist; those of reading its metadata.
