@@ -73,7 +73,9 @@ pub trait Table: Send + Sync + Debug {
     ///
     /// # Errors
     /// `NotFound` for a version that does not exist; those of reading its metadata.
-    fn defined_at(&self, at: Option<&At>) -> Result<Option<Arc<dyn Table>>>;
+    fn defined_at(&self, _at: Option<&At>) -> Result<Option<Arc<dyn Table>>> {
+        Err(self.format().refused("earlier properties"))
+    }
     /// Labels that the table's catalog gives it.
     fn labels(&self) -> TableLabels {
         TableLabels::default()
