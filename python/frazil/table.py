@@ -398,7 +398,8 @@ class Table(TableHandle, RowChanges):
 
         A snapshot has the properties, the partitioning and the sort order with which its commit left the table. A
         branch has the newest ones, a point in time those of that time. Apache Iceberg keeps them in earlier metadata
-        files: in the last 100, or as many as `write.metadata.previous-versions-max` says. Without it they are None.
+        files: in the last 100, or as many as `write.metadata.previous-versions-max` says. If that file is gone, they
+        are None.
 
         Args:
             a: The first version: a snapshot's id, a branch or tag, a point in time, or another object of this table.

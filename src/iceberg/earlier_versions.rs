@@ -1,8 +1,9 @@
 //! Earlier versions of a table's metadata. The metadata log names their files.
 
-use crate::error::{Result, ResultExt};
+use crate::error::{ErrorKind, Result};
 use crate::format::request::At;
 use crate::iceberg::catalog::metadata_files::load_file;
+use crate::iceberg::catalog::metadata_names::is_first_name;
 use crate::iceberg::scan::version::{is_branch, version};
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::{IcebergTable, check_same_table};
@@ -10,10 +11,10 @@ use crate::iceberg::state::{IcebergTable, check_same_table};
 impl IcebergTable {
     /// The table at the version whose properties, partition spec and sort order a version of its rows has: the one that
     /// the commit of the snapshot made, or the one that was current at a point in time. A branch has the newest ones.
-    /// `None` if the file is no longer in the metadata log, or no longer there.
+    /// `None` if the file is no longer in the metadata log, or can't be read.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; those of reading a metadata file.
+    /// `NotFound` for a version that does not exist; those of a store that fails.
     pub(crate) fn defined_at(&self, at: Option<&At>) -> Result<Option<IcebergTable>> {
         let Some(at) = at else { return Ok(Some(self.clone())) };
         let whole = self.whole()?;
@@ -42,47 +43,63 @@ impl IcebergTable {
     /// The first version with a snapshot. All later ones have it too, as it has not expired.
     fn committed_by(&self, snapshot: &Snapshot) -> Result<Option<IcebergTable>> {
         let log = &self.inner.metadata.metadata_log;
-        let made_ms = snapshot.timestamp_ms;
-        // Writers give the file the time of the snapshot. Clocks of several writers may differ.
-        let start = log.iter().position(|entry| entry.timestamp_ms >= made_ms).unwrap_or(log.len());
-        let mut at = start;
-        let mut found = loop {
+        let is_older = |at: usize| log.get(at).is_some_and(|entry| entry.timestamp_ms < snapshot.timestamp_ms);
+        // Writers give the file the time of the snapshot, but their clocks may differ. So its neighbour is looked at
+        // next, and then the middle of what is left.
+        let mut next = log.partition_point(|entry| entry.timestamp_ms < snapshot.timestamp_ms);
+        let (mut low, mut high, mut found, mut is_guess) = (0, log.len(), self.clone(), true);
+        while low < high {
+            let at = next.clamp(low, high - 1);
             match self.logged(at)? {
-                Some(table) if table.has(snapshot) => break table,
-                Some(_) if at < log.len() => at += 1,
-                _ => return Ok(None),
+                Some(table) if table.has(snapshot) => (found, high) = (table, at),
+                Some(_) => low = at + 1,
+                None if at + 1 == high && is_older(at) => low = high,
+                None => return Ok(None),
             }
-        };
-        if at > start {
-            return Ok(Some(found));
+            next = match is_guess {
+                // It was looked at, so that it is one of both ends now.
+                true if high == at => high.saturating_sub(1),
+                true => low,
+                false => low + (high - low) / 2,
+            };
+            is_guess = false;
         }
-        while let Some(before) = at.checked_sub(1) {
-            match self.logged(before)? {
-                Some(earlier) if earlier.has(snapshot) => (found, at) = (earlier, before),
-                Some(_) => return Ok(Some(found)),
-                None => {
-                    let is_earlier = log.get(before).is_some_and(|entry| entry.timestamp_ms < made_ms);
-                    return Ok(is_earlier.then_some(found));
-                }
-            }
+        Ok((low > 0 || found.is_first_with(snapshot)).then_some(found))
+    }
+
+    /// Whether no version before this one can have a snapshot that this one has. The newest log may have lost them.
+    fn is_first_with(&self, snapshot: &Snapshot) -> bool {
+        let metadata = &self.inner.metadata;
+        match metadata.metadata_log.last() {
+            Some(before) => before.timestamp_ms < snapshot.timestamp_ms,
+            // Some writers keep no log.
+            None => metadata.last_updated_ms == snapshot.timestamp_ms || is_first_name(self.metadata_location()),
         }
-        // The log may have lost the files before.
-        let metadata = &found.inner.metadata;
-        let is_first = metadata.metadata_log.is_empty() || metadata.last_updated_ms == made_ms;
-        Ok(is_first.then_some(found))
     }
 
     fn has(&self, snapshot: &Snapshot) -> bool {
         self.inner.metadata.snapshot_by_id(snapshot.id).is_some()
     }
 
-    /// The version of an entry of the log; this version after the last entry. `None` if its file is not there.
+    /// The version of an entry of the log; this version after the last entry. `None` if its file is not there, can't be
+    /// read, or is of another table: nothing else depends on it.
     fn logged(&self, at: usize) -> Result<Option<IcebergTable>> {
+        use ErrorKind::{CorruptTable, InvalidInput, NotFound, PermissionDenied, Unsupported};
+        let Some(entry) = self.inner.metadata.metadata_log.get(at) else { return Ok(Some(self.clone())) };
+        match self.open_logged(&entry.metadata_file) {
+            // A store may refuse access to files that do not exist.
+            Err(e) if matches!(e.kind(), NotFound | PermissionDenied | CorruptTable | InvalidInput | Unsupported) => {
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
+    }
+
+    fn open_logged(&self, file: &str) -> Result<IcebergTable> {
         let inner = &self.inner;
-        let Some(entry) = inner.metadata.metadata_log.get(at) else { return Ok(Some(self.clone())) };
-        let path = inner.location.resolve(&entry.metadata_file)?;
-        let Some((metadata, found)) = load_file(inner.store.as_ref(), &path).if_found()? else { return Ok(None) };
+        let path = inner.location.resolve(file)?;
+        let (metadata, found) = load_file(inner.store.as_ref(), &path)?;
         check_same_table(&inner.metadata, &metadata, &inner.root)?;
-        self.at(metadata, found).map(Some)
+        self.at(metadata, found)
     }
 }

@@ -1,9 +1,11 @@
 //! The version of a table that a request names: its snapshot, and what the table was like.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::request::At;
+use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
 
@@ -38,8 +40,8 @@ impl PaimonTable {
         Ok((self.clone(), snapshot))
     }
 
-    /// The table with the schema, and so with the options, that a version has. A branch has its newest ones. `None` if
-    /// the file of the schema is no longer there.
+    /// The table with the schema, and so with the options, that a version has. A branch has its newest ones, a point in
+    /// time those of that time. `None` if the file of the schema is no longer there, or if schemas have no times.
     ///
     /// # Errors
     /// As [`PaimonTable::version_at`]; `CorruptTable` for a schema that can't be read.
@@ -50,6 +52,10 @@ impl PaimonTable {
         {
             return self.branch(name).map(Some);
         }
+        if let Some(At::TimestampMs(ms)) = at {
+            self.version_at(at)?;
+            return Ok(schema_at(folder.schemas()?, *ms).map(|schema| self.with_schema(schema)));
+        }
         let (Some(_), (_, Some(snapshot))) = (at, self.version_at(at)?) else { return Ok(Some(self.clone())) };
         let known = self.metadata().schemas.get(&snapshot.schema_id).cloned();
         // Another client may have changed the schema since the table was opened.
@@ -59,4 +65,9 @@ impl PaimonTable {
         };
         Ok(schema.map(|schema| self.with_schema(schema)))
     }
+}
+
+/// The schema that was the newest at a time. `None` if a schema does not record when it was made.
+fn schema_at(schemas: BTreeMap<i64, Arc<TableSchema>>, ms: i64) -> Option<Arc<TableSchema>> {
+    schemas.into_values().rev().find(|schema| schema.time_ms <= ms).filter(|schema| schema.time_ms > 0)
 }

@@ -10,6 +10,7 @@ import uuid
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -166,16 +167,95 @@ def test_properties_of_metadata_that_is_no_longer_kept(catalog: fz.Catalog, caps
     found = table.diff(first, third)
     assert (found.properties, found.partitioning, found.sorting) == (None, None, None)
     assert found.to_dict()["properties"] is None
-    assert "are not known: metadata of that time is no longer kept" in str(found)
+    assert "partitioning and sorting are not known" in str(found)
     assert not found.is_empty
     assert properties_of(table.diff(second, third)) == set()
     assert main(["diff", table.location, str(first), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sorting"] is None
     # The log names a file that somebody removed.
     log = table.inspect.metadata_log_entries().to_pylist()
-    Path(log[-2]["file"].removeprefix("file://")).unlink()
+    lost = Path(log[-2]["file"].removeprefix("file://"))
+    lost.write_text("{")
     assert properties_of(table.diff(second, third)) is None
+    lost.unlink()
+    found = table.diff(second, third)
+    assert properties_of(found) is None
     assert properties_of(table.diff(third)) == set()
+    # It is not known that nothing differs.
+    assert not table.diff(second, second).is_empty
+
+
+def local(path: str) -> Path:
+    return Path(path.removeprefix("file://"))
+
+
+def edited(table: fz.Table, **members: Any) -> fz.Table:
+    """The table by a copy of its metadata file with other members."""
+    newest = local(table.metadata_location)
+    copy = newest.with_name(f"00099-{uuid.uuid4()}.metadata.json")
+    copy.write_text(json.dumps(json.loads(newest.read_text()) | members))
+    return fz.open_table(copy)
+
+
+def test_properties_by_a_log_that_lacks_files(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": [1], "country": ["NO"]}, SCHEMA)
+    table = catalog.create_table("db.log", SCHEMA)
+    for owner in "abc":
+        table.set_properties(owner=owner)
+        table.append(rows)
+    first, second, third = (snapshot.id for snapshot in table.snapshots)
+    newest = json.loads(local(table.metadata_location).read_text())
+    log = newest["metadata-log"]
+    assert properties_of(table.diff(first, third)) == {("changed", "owner", "a", "c")}
+    # A log is optional. Without one, only the last commit's properties are known.
+    without = edited(table, **{"metadata-log": []})
+    assert properties_of(without.diff(first, third)) is None
+    assert properties_of(without.diff(third)) == set()
+    # The log begins with the file of a later version, which has the time of the second snapshot.
+    later = local(log[-1]["metadata-file"])
+    made = next(s["timestamp-ms"] for s in newest["snapshots"] if s["snapshot-id"] == second)
+    facts = json.loads(later.read_text()) | {"last-updated-ms": made}
+    facts["metadata-log"] = [entry | {"timestamp-ms": made} for entry in facts["metadata-log"]]
+    moved = later.with_name("00098-moved.metadata.json")
+    moved.write_text(json.dumps(facts))
+    trimmed = edited(table, **{"metadata-log": [{"timestamp-ms": made, "metadata-file": str(moved)}]})
+    assert properties_of(trimmed.diff(second, third)) is None
+    # An entry of another table.
+    other = catalog.create_table("db.other", SCHEMA)
+    foreign = [entry | {"metadata-file": other.metadata_location} for entry in log]
+    assert properties_of(edited(table, **{"metadata-log": foreign}).diff(first, third)) is None
+
+
+def test_order_and_names_of_fields(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.fields", SCHEMA, partition_by=["country"], sort_by=["id", "country"])
+    first = table.append(pa.table({"id": [1], "country": ["NO"]}, SCHEMA)).snapshot.id
+    with table.update_sort_order() as order:
+        order.asc("country").asc("id")
+    found = table.diff(first)
+    assert found.sorting == [
+        (
+            "changed",
+            "order",
+            "id asc nulls first, country asc nulls first",
+            "country asc nulls first, id asc nulls first",
+        )
+    ]
+    assert not found.is_empty
+    second = table.append(pa.table({"id": [1], "country": ["NO"]}, SCHEMA)).snapshot.id
+    with table.update_schema() as update:
+        update.rename_column("country", "land")
+    found = table.diff(second)
+    assert (found.partitioning, found.sorting) == ([], [])
+
+
+def test_secrets_that_changed(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.secret", SCHEMA, properties={"s3.secret-access-key": "hush-a"})
+    first = table.append(pa.table({"id": [1], "country": ["NO"]}, SCHEMA)).snapshot.id
+    table.set_properties({"s3.secret-access-key": "hush-b"})
+    found = table.diff(first)
+    assert properties_of(found) == {("changed", "s3.secret-access-key", "***", "***")}
+    assert not found.is_empty
+    assert "hush" not in str(found) + json.dumps(found.to_dict())
 
 
 def test_properties_by_times_of_clocks_that_differ(catalog: fz.Catalog) -> None:
@@ -393,7 +473,15 @@ def test_options_of_paimon(catalog: fz.Catalog) -> None:
     assert properties_of(table.diff("second", "main")) == {("changed", "note", "x", "y")}
     assert properties_of(table.diff("dev", "main")) == {("changed", "note", "x", "y")}
     assert properties_of(table.diff(old)) == {("changed", "note", "x", "y")}
-    assert properties_of(table.diff(second.timestamp, "main")) == {("changed", "note", "x", "y")}
+    time.sleep(0.002)
+    between = dt.datetime.now(dt.timezone.utc)
+    time.sleep(0.002)
+    table.append(rows)
+    table.set_properties(note="z")
+    assert properties_of(table.diff(between, "main")) == {("changed", "note", "y", "z")}
+    assert properties_of(table.diff(second.timestamp, "main")) == {("changed", "note", "x", "z")}
+    assert properties_of(table.diff(dt.datetime.now(dt.timezone.utc), "main")) == set()
+    table.set_properties(note="y")
     assert table.diff(first.id).partitioning == table.diff(first.id).sorting == []
     third = table.append(rows).snapshot
     with pytest.raises(fz.FrazilError, match="refresh"):

@@ -119,7 +119,7 @@ def test_large_manifests(catalog: fz.Catalog) -> None:
     table.set_properties({"manifest.target-file-size": target})
     table = table.refresh()
     finding = found(table, "large-manifests")
-    assert finding.evidence == f"1 manifests have over four times {target} bytes"
+    assert finding.evidence == f"manifests with over four times {target} bytes: 1"
     assert gain(finding) == (whole - target, 0, 0)
     before = table.scan().to_arrow().sort_by("c")
     done = table.maintain.rewrite_manifests()

@@ -82,23 +82,30 @@ def _definitions(before: Any | None, after: Any | None) -> _Changes:
     if before is None or after is None:
         return None, None, None
     return (
-        _named(_fields(before.partition_spec), _fields(after.partition_spec)),
-        _named(_fields(before.sort_order), _fields(after.sort_order)),
-        _named(*(tables.public_options(side.properties) for side in (before, after))),
+        _fields(before.partition_spec, after.partition_spec),
+        _fields(before.sort_order, after.sort_order),
+        _properties(before.properties, after.properties),
     )
 
 
-def _fields(of: Any) -> dict[str, str]:
-    return {str(field): "" for field in of.fields}
+def _fields(before: Any, after: Any) -> list[Change]:
+    """The fields that only one side has. Else the order of the fields, if it differs."""
+    old, new = before.fields, after.fields
+    found = [Change("removed", str(field), "", None) for field in old if field not in new]
+    found += [Change("added", str(field), None, "") for field in new if field not in old]
+    if not found and old != new:
+        found = [Change("changed", "order", *(", ".join(map(str, fields)) for fields in (old, new)))]
+    return found
 
 
-def _named(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+    """The properties that differ, without secrets."""
+    was, now = tables.public_options(before), tables.public_options(after)
     found = []
     for name in sorted({*before, *after}):
-        old, new = before.get(name), after.get(name)
-        if old != new:
-            kind = "added" if old is None else "removed" if new is None else "changed"
-            found.append(Change(kind, name, old, new))
+        if before.get(name) != after.get(name):
+            kind = "changed" if name in before and name in after else "added" if name in after else "removed"
+            found.append(Change(kind, name, was.get(name), now.get(name)))
     return found
 
 

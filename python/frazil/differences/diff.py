@@ -63,7 +63,7 @@ class Diff(NamedTuple):
         after: The id of the second snapshot.
         schema: The columns that differ.
         partitioning: The partition fields that differ. This, `sorting` and `properties` are None if the metadata of one
-            of the versions is no longer kept.
+            of the versions is no longer kept or can't be read.
         sorting: The fields of the sort order that differ.
         properties: The table properties that differ.
         totals: The size of both versions.
@@ -85,9 +85,9 @@ class Diff(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs, as far as it is known."""
+        """Whether it is known that nothing differs."""
         metadata = (self.schema, self.partitioning, self.sorting, self.properties)
-        return not any(metadata) and len(self.files) == 0 and self.totals[0] == self.totals[1]
+        return None not in metadata and not any(metadata) and len(self.files) == 0 and self.totals[0] == self.totals[1]
 
     def to_arrow(self) -> pa.Table:
         """The files that differ.
@@ -125,7 +125,7 @@ class Diff(NamedTuple):
             lines += [f"  {title:<13}{tables.public(change)}" for change in found or ()]
         if self.properties is None:
             lines.append(
-                "  properties, partitioning and sorting are not known: metadata of that time is no longer kept"
+                "  properties, partitioning and sorting are not known: their metadata is lost or can't be read"
             )
         lines += self._partition_lines()
         return "\n".join(lines)

@@ -99,8 +99,8 @@ impl TableHealth<'_> {
         }
     }
 
-    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each. The gain is that of a
-    /// scan of a part of the largest, if its parts were as large as the median.
+    /// Reports a partition that is far larger than the others. `bytes` has the bytes of each. The gain is the
+    /// largest minus the median.
     pub(crate) fn skewed_partitions(&self, mut bytes: Vec<u64>, sizes: FileSizes) {
         bytes.sort_unstable();
         if let (Some(median), Some(largest)) = (bytes.get(bytes.len() / 2), bytes.last())
@@ -134,7 +134,7 @@ impl TableHealth<'_> {
         if large.is_empty() {
             return;
         }
-        let evidence = format!("{} manifests have over four times {target} bytes", large.len());
+        let evidence = format!("manifests with over four times {target} bytes: {}", large.len());
         let bytes = large.iter().fold(0u64, |sum, size| sum.saturating_add(size - target));
         self.findings.gain(&codes::LARGE_MANIFESTS, self.location, evidence, Gain { bytes, ..Gain::default() });
     }

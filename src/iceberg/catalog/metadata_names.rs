@@ -26,6 +26,11 @@ pub(super) enum Name {
     Numbered(u64),
 }
 
+/// Whether a path names the first metadata file of a table.
+pub(in crate::iceberg) fn is_first_name(path: &str) -> bool {
+    matches!(parse_name(file_name(path)), Some(Name::Version(1) | Name::Numbered(0)))
+}
+
 /// Reads the name of a metadata file. Returns `None` for other names and for numbers beyond 64 bits.
 pub(super) fn parse_name(name: &str) -> Option<Name> {
     let stem = SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix))?;

@@ -26,7 +26,7 @@ mod joint_swaps;
 pub mod kinds;
 pub mod memory;
 pub mod metadata_files;
-mod metadata_names;
+pub(in crate::iceberg) mod metadata_names;
 pub mod metadata_pointer;
 mod newest_metadata;
 mod reachable;

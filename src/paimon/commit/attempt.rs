@@ -260,8 +260,9 @@ impl<'p> SnapshotAttempt<'p> {
         let layout = ManifestLayout::of(schema)?;
         let before = latest.map(|s| data_manifests(self.input.folder.manifests(), s)).transpose()?.unwrap_or_default();
         let joins_all = self.input.joins_manifests;
-        let merged = if joins_all { layout.clone().dividing() } else { layout.clone() };
-        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: &merged, joins_all };
+        let rewrite = layout.clone().dividing();
+        let merge_layout = if joins_all { &rewrite } else { &layout };
+        let merger = ManifestMerger { store: store.as_ref(), root: &root, schema, layout: merge_layout, joins_all };
         let from = self.input.folder.manifests();
         let (before, rows) = match (&self.input.mends, new_ids) {
             (Some(mends), _) => {
