@@ -386,6 +386,53 @@ def test_brotli_makes_much_of_few_bytes(catalog: fz.Catalog, tmp_path: pathlib.P
         assert len(table.refresh().scan().to_arrow()["s"][0].as_py()) == 20_000_000
 
 
+def test_row_groups_without_rows(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    """apache/parquet-testing, data/column_chunk_key_value_metadata.parquet. pyarrow writes one for an empty table."""
+    for version in ("1.0", "2.0"):
+        path = str(tmp_path / f"empty{version}.parquet")
+        with pq.ParquetWriter(path, SCHEMA, data_page_version=version) as writer:
+            for part in (rows(0, 0), rows(0, 2), rows(0, 0), rows(2, 3)):
+                writer.write_table(part)
+        groups = pq.read_metadata(path)
+        assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [0, 2, 0, 1]
+        table = catalog.create_table(f"db.t{version[0]}", SCHEMA).add_files([path])
+        assert ids(table) == [0, 1, 2]
+        assert ids(table, "s > 'v000'") == [1, 2]
+        table.delete("id = 1")
+        assert ids(table.refresh()) == [0, 2]
+
+
+NANOS = [1_234_567_890_123_456_789, None, 1, -1, -1_500_000_000]
+
+
+def test_wide_timestamps_in_columns_of_nanoseconds(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    data = pa.table({"t": pa.array(NANOS, pa.timestamp("ns"))})
+    path = str(tmp_path / "wide.parquet")
+    pq.write_table(data, path, use_deprecated_int96_timestamps=True)
+    table = catalog.create_table("db.t", data.schema, properties={"format-version": "3"}).add_files([path])
+    found = table.scan().to_arrow()
+    assert found["t"].cast(pa.int64()).to_pylist() == NANOS
+    assert table.scan("t = '2009-02-13T23:31:30.123456789'").count() == 1
+
+
+def test_orc_files_of_others_keep_nanoseconds(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    """apache/orc, examples/TestOrcFile.testUnionAndTimestamp.orc. Iceberg's writers name the unit in an attribute."""
+    orc = pytest.importorskip("pyarrow.orc")
+    path = str(tmp_path / "t.orc")
+    orc.write_table(pa.table({"t": pa.array(NANOS, pa.timestamp("ns"))}), path)
+    names = json.dumps([{"field-id": 1, "names": ["t"]}])
+    properties = {"format-version": "3", "schema.name-mapping.default": names}
+    table = catalog.create_table("db.t", pa.schema([("t", pa.timestamp("ns"))]), properties=properties)
+    table = table.append(pa.table({"t": pa.array([0] * len(NANOS), pa.timestamp("ns"))}))
+
+    def as_orc(file: Entry) -> None:
+        file |= {"file_path": path, "file_format": "ORC", "file_size_in_bytes": os.path.getsize(path)}
+        file |= dict.fromkeys(("lower_bounds", "upper_bounds", "null_value_counts", "split_offsets"))
+
+    found = edited(table, as_orc).scan().to_arrow()["t"].cast(pa.int64()).to_pylist()
+    assert found == orc.read_table(path)["t"].cast(pa.int64()).to_pylist()
+
+
 # ---------------------------------------------------------------- counters
 
 

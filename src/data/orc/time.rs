@@ -77,7 +77,7 @@ impl Zone {
         rounded: i64,
         per_second: i64,
     ) -> Result<i64> {
-        let nanos = nanoseconds(nanos as u64)?;
+        let nanos = nanoseconds(nanos)?;
         let wrong = || Error::corrupt("a timestamp in the ORC file is outside the range of its type");
         let mut seconds = seconds.checked_add(base).ok_or_else(wrong)?;
         if seconds < 0 && nanos >= rounded {
@@ -85,7 +85,7 @@ impl Zone {
         }
         let local = seconds.checked_add(self.offset(seconds)?).ok_or_else(wrong)?;
         let whole = i128::from(local) * i128::from(per_second);
-        i64::try_from(whole + i128::from(nanos / (1_000_000_000 / per_second))).map_err(|_| wrong())
+        i64::try_from(whole + i128::from(nanos.div_euclid(1_000_000_000 / per_second))).map_err(|_| wrong())
     }
 }
 
@@ -139,16 +139,16 @@ fn java_offset(name: &str) -> Option<String> {
     Some(format!("{sign}{hours:02}:{minutes}"))
 }
 
-/// The lowest three bits are the number of removed zeros, minus one.
-fn nanoseconds(stored: u64) -> Result<i64> {
+/// The lowest three bits are the number of removed zeros, minus one. Arrow stores times before 1970 with negative
+/// nanoseconds, which count back from the second.
+fn nanoseconds(stored: i64) -> Result<i64> {
     let zeros = match stored & 7 {
         0 => 0,
         n => n as u32 + 1,
     };
     (stored >> 3)
-        .checked_mul(10u64.pow(zeros))
-        .filter(|n| *n < 1_000_000_000)
-        .map(|n| n as i64)
+        .checked_mul(10i64.pow(zeros))
+        .filter(|n| n.unsigned_abs() < 1_000_000_000)
         .ok_or_else(|| Error::corrupt("a timestamp in the ORC file has more nanoseconds than a second"))
 }
 
@@ -167,7 +167,18 @@ mod tests {
         // The examples of the specification: 1000 and 100,000 nanoseconds.
         assert_eq!((nanoseconds(0x0a).unwrap(), nanoseconds(0x0c).unwrap()), (1000, 100_000));
         assert_eq!(nanoseconds(999_999_999 << 3).unwrap(), 999_999_999);
-        assert!(nanoseconds(1_000_000_000 << 3).is_err() && nanoseconds(u64::MAX).is_err());
+        assert!(nanoseconds(1_000_000_000 << 3).is_err() && nanoseconds(i64::MAX).is_err());
+        assert_eq!((nanoseconds(-1 << 3).unwrap(), nanoseconds(-5 << 3 | 7).unwrap()), (-1, -500_000_000));
+        assert!(nanoseconds(-1_000_000_000 << 3).is_err() && nanoseconds(i64::MIN).is_err());
+    }
+
+    /// pyarrow stores -1.5 seconds as -1 second and -500,000,000 nanoseconds.
+    #[test]
+    fn negative_nanoseconds_count_back() {
+        let read = |stored, per_second| Zone::Utc.timestamp(BASE, stored, ROUNDED_BY_JAVA, per_second).unwrap();
+        assert_eq!(read((-1 - BASE, -5 << 3 | 7), 1_000_000), -1_500_000);
+        assert_eq!(read((-BASE, -1 << 3), 1_000_000_000), -1);
+        assert_eq!(read((-BASE, -1 << 3), 1_000_000), -1);
     }
 
     /// A time of 1969, half a millisecond after a second. Trino stores the next second, Java the same one.

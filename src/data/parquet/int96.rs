@@ -89,7 +89,7 @@ impl AtTheEnds {
 fn out_of_range(column: &str) -> Error {
     Error::unsupported("a timestamp is before 1677-09-21 or after 2262-04-11, which 64-bit nanoseconds can't represent")
         .with("column", column)
-        .hint("Leave the column out with select=, or use TIMESTAMP(6), which covers all years")
+        .hint("Leave the column out with select=, or use a type of microseconds, which covers all years")
 }
 
 /// The arrays right below an array.

@@ -60,6 +60,8 @@ impl FormatFile for ParquetSource {
             // Statistics that cannot be decoded rule nothing out.
             groups.retain(|&group| guard(|| Ok(pruner.may_match(footer, group))).unwrap_or(true));
             check_row_groups(footer, &groups)?;
+            // A chunk without rows may have no pages, and an offset of its first page that means nothing.
+            groups.retain(|&group| footer.row_groups().get(group).is_some_and(|g| g.num_rows() > 0));
             Ok(groups)
         })?;
         let blooms = BloomFilters::new(part);

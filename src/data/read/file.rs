@@ -200,13 +200,11 @@ fn open_at(
 fn identified(file: &mut dyn FormatFile, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
     let mut columns = FileColumns::new(file.schema());
     columns.identify(context, data_file)?;
-    if context.buckets.is_some() {
-        let nanos = columns.nano_leaves(&context.schema);
-        if !nanos.is_empty() {
-            file.read_nanos(&nanos)?;
-            columns = FileColumns::new(file.schema());
-            columns.identify(context, data_file)?;
-        }
+    let nanos = columns.nano_leaves(&context.schema);
+    if !nanos.is_empty() {
+        file.read_nanos(&nanos)?;
+        columns = FileColumns::new(file.schema());
+        columns.identify(context, data_file)?;
     }
     Ok(columns)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use arrow::datatypes::{DataType, FieldRef, Schema as ArrowSchema};
+use arrow::datatypes::{DataType, FieldRef, Schema as ArrowSchema, TimeUnit};
 
 use super::cast::Cast;
 use crate::data::arrow::schema::FIELD_ID_KEY;
@@ -102,12 +102,13 @@ impl FileColumns {
         self.0.iter()
     }
 
-    /// The leaf columns that a schema wants as timestamps in nanoseconds.
+    /// The leaf columns that a schema wants as timestamps in nanoseconds, and that are read in another unit.
     pub(crate) fn nano_leaves(&self, schema: &Schema) -> BTreeSet<usize> {
         fn add(columns: &[FileColumn], schema: &Schema, leaves: &mut BTreeSet<usize>) {
             for column in columns {
                 let wanted = column.id.and_then(|id| schema.field(id)).and_then(|f| f.ty.as_primitive());
-                if matches!(wanted, Some(PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs)) {
+                let is_fine = matches!(column.field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
+                if !is_fine && matches!(wanted, Some(PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs)) {
                     leaves.insert(column.leaves.start);
                 }
                 add(&column.children, schema, leaves);
