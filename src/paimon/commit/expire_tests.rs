@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use super::*;
-use crate::format::task::{
-    BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition, RowStats,
-};
+use crate::format::task::NewBucketFile;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
+pub(super) use crate::paimon::commit::testing::file;
 use crate::paimon::manifest::live::read_manifest_list;
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::partition::manifest_path;
@@ -43,35 +42,6 @@ pub(super) fn set_options(t: &TableFolder, change: &dyn Fn(&mut BTreeMap<String,
     change(&mut parts.options);
     let schema = TableSchema::new(parts).unwrap();
     t.store().put(&t.schema_path(schema.id), &schema.encode()).unwrap();
-}
-
-pub(super) fn file(t: &TableFolder, name: &str) -> NewBucketFile {
-    let path = format!("{}/bucket-0/{name}.parquet", t.root());
-    let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
-    let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
-    file.bucket_file = Some(Box::new(BucketFile {
-        bucket: 0,
-        total_buckets: -1,
-        level: 0,
-        schema_id: 0,
-        min_key: Vec::new(),
-        max_key: Vec::new(),
-        min_sequence_number: 0,
-        max_sequence_number: 0,
-        delete_row_count: None,
-        write_columns: None,
-    }));
-    NewBucketFile {
-        file,
-        key_stats: RowStats::default(),
-        value_stats: RowStats::default(),
-        value_stats_cols: None,
-        extra_files: vec![format!("{name}.index")],
-        embedded_index: None,
-        creation_time_ms: 0,
-        source: FileSource::Append,
-        external: false,
-    }
 }
 
 /// Replaces files by another one. All of them exist.

@@ -28,3 +28,5 @@ pub mod orphans;
 pub mod producer;
 pub(crate) mod renumber;
 pub(crate) mod retention;
+#[cfg(test)]
+pub(in crate::paimon) mod testing;

@@ -85,10 +85,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::format::task::{
-        BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition, RowStats,
-    };
+    use crate::format::task::NewBucketFile;
     use crate::paimon::catalog::warehouse::create_table;
+    use crate::paimon::commit::testing;
     use crate::paimon::manifest::entries::PaimonEntryRequest;
     use crate::paimon::manifest::live::live_files;
     use crate::paimon::spec::data_type::{DataField, TypeKind};
@@ -112,33 +111,7 @@ mod tests {
 
     /// A file whose entry has little more than these bytes, in an embedded index.
     fn file(table: &PaimonTable, name: &str, bytes: usize) -> NewBucketFile {
-        let path = format!("{}/bucket-0/{name}", table.folder().root());
-        let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
-        let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
-        (file.record_count, file.size_bytes) = (10, 100);
-        file.bucket_file = Some(Box::new(BucketFile {
-            bucket: 0,
-            total_buckets: -1,
-            level: 0,
-            schema_id: 0,
-            min_key: Vec::new(),
-            max_key: Vec::new(),
-            min_sequence_number: 0,
-            max_sequence_number: 9,
-            delete_row_count: Some(0),
-            write_columns: None,
-        }));
-        NewBucketFile {
-            file,
-            key_stats: RowStats::default(),
-            value_stats: RowStats::default(),
-            value_stats_cols: Some(Vec::new()),
-            extra_files: Vec::new(),
-            embedded_index: Some(vec![7; bytes]),
-            creation_time_ms: 7,
-            source: FileSource::Append,
-            external: false,
-        }
+        NewBucketFile { embedded_index: Some(vec![7; bytes]), ..testing::file(table.folder(), name) }
     }
 
     /// A commit of files `f0`, `f1` and so on, whose entries have these bytes.
@@ -218,7 +191,7 @@ mod tests {
         let table = commit(&table, Changes { removed, ..Changes::default() });
         assert_eq!(counts(&table), [(9, 0), (0, 1)]);
         let before = live(&table);
-        assert_eq!(before, ["f0", "f1", "f2", "f4", "f5", "f6", "f7", "f8"]);
+        assert_eq!(before, [0, 1, 2, 4, 5, 6, 7, 8].map(|n| format!("f{n}.parquet")));
         let table = rewritten(&table, 2, 4);
         assert_eq!(counts(&table), [(2, 0), (2, 0), (2, 0), (2, 0)]);
         assert_eq!(live(&table), before);
