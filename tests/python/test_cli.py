@@ -63,6 +63,18 @@ def table(lake: Path) -> str:
     return f"{lake}/db/events"
 
 
+def test_commands_of_other_programs_are_answered(shell: Shell) -> None:
+    from frazil.cli.app import _ELSEWHERE
+
+    for word, written in {"optimize": "frazil compact", "vacuum": "frazil expire", "health": "frazil doctor"}.items():
+        shell(word, "lake/db/t", code=2)
+        assert f"No such command '{word}'. Write {written}" in shell.err
+    shell("explian", "lake/db/t", code=2)
+    assert "'explain'" in shell.err
+    assert not set(_ELSEWHERE) & set(app.commands)
+    assert {answer.split(",")[0] for answer in _ELSEWHERE.values()} <= set(app.commands)
+
+
 def test_help_lists_every_command(shell: Shell) -> None:
     text = shell("--help")
     for name, command in app.commands.items():

@@ -506,6 +506,19 @@ def test_rows_of_paimon_with_keys(catalog: fz.Catalog) -> None:
     assert table.diff(first, rows=True).rows == counted(1, 1, 2)
 
 
+def test_rows_of_paimon_after_options_changed(catalog: fz.Catalog) -> None:
+    properties = {"primary-key": "id", "bucket": "1"}
+    table = catalog.create_table("db.keyed", PAIMON_SCHEMA, format="paimon", properties=properties)
+    table.append(pa.table({"id": [1, 2], "country": ["NO"] * 2}, PAIMON_SCHEMA))
+    table.append(pa.table({"id": [2, 3], "country": ["SE"] * 2}, PAIMON_SCHEMA))
+    table.refs.create_tag("newest").create_branch("later", at="newest")
+    table.set_properties({"snapshot.num-retained.min": "3"})  # the schema of main gets another number
+    table.rollback(to=1)
+    table.append(pa.table({"id": [4], "country": ["DK"]}, PAIMON_SCHEMA))
+    # In the branch, 2 has another country, 3 is new, and 4 is not there.
+    assert table.diff("main", "later", rows=True).rows == counted(1, 1, 1)
+
+
 def test_text_and_pickle(table: fz.Table) -> None:
     found = table.diff("first", rows=True)
     text = str(found)

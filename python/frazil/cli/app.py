@@ -26,8 +26,32 @@ _ACT = (
 )
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(("optimize", "rewrite-data-files"), "compact"),
+    **dict.fromkeys(("vacuum", "cleanup"), "expire, then frazil orphans"),
+    **dict.fromkeys(("select", "query", "cat", "head", "read"), "scan"),
+    **dict.fromkeys(("health", "check", "fsck", "analyze"), "doctor"),
+    **dict.fromkeys(("describe", "info", "inspect"), "show"),
+    **dict.fromkeys(("log", "versions"), "snapshots"),
+    **dict.fromkeys(("insert", "load", "import"), "append"),
+    **dict.fromkeys(("restore", "revert", "undo"), "rollback"),
+    **dict.fromkeys(("tags", "branches"), "refs"),
+    **dict.fromkeys(("list", "tables"), "ls"),
+    "plan": "explain",
+}
+"""Names of commands in other programs, and the command here."""
+
+
 class _Program(click.Group):
     """The group of all commands. Its help lists those that look, and then those that change something."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name. Names of other programs are answered."""
+        if args and args[0] not in self.commands and args[0] in _ELSEWHERE:
+            ctx.fail(f"No such command '{args[0]}'. Write frazil {_ELSEWHERE[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         parts = (("Look", _LOOK), ("Change (each shows first what it would do)", _ACT), ("Shell", (completion,)))

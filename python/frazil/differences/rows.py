@@ -47,7 +47,7 @@ def row_counts(was: Scan, now: Scan, totals: tuple[int, int], has_ids: bool, is_
         added, removed = (len(after) and totals[1] - totals[0]), (len(before) and totals[0] - totals[1])
         return {"added": added, "removed": removed, "changed": 0}
     newer = 1 if schemas[1].id >= schemas[0].id else 0
-    if schemas[0] != schemas[1]:
+    if _columns(schemas[0]) != _columns(schemas[1]):
         if not is_one_line or schemas[0].id == schemas[1].id:
             raise InvalidInputError(
                 "the rows of two branches with different columns can't be compared",
@@ -56,6 +56,11 @@ def row_counts(was: Scan, now: Scan, totals: tuple[int, int], has_ids: bool, is_
         reader = (before, after)[newer][0]
         before, after = ([reader.with_tasks(split.tasks_to_json()) for split in side] for side in (before, after))
     return _matched([_identified(side, schemas[newer], has_ids) for side in (before, after)])
+
+
+def _columns(schema: Schema) -> tuple[object, ...]:
+    """What decides how rows are read. Changed options of a Paimon table number its schema anew."""
+    return schema.fields, schema._core.identifier_field_ids
 
 
 def _splits(scan: Scan) -> list[_core.Split]:

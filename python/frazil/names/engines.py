@@ -20,7 +20,7 @@ withColumnsRenamed withMetadata withWatermark write writeStream writeTo
 _POLARS_ROWS = """
 approx_n_unique bottom_k cast clear clone collect_async collect_batches deserialize drop_nans drop_nulls
 explode fill_nan fill_null from_lazyframe_resolver gather gather_every group_by_dynamic inspect interpolate
-join_asof join_where last lazy map_batches match_to_schema max mean median merge_sorted min null_count pipe
+join_asof join_where last map_batches match_to_schema max mean median merge_sorted min null_count pipe
 pipe_with_schema pivot profile quantile remote remove rename reverse rolling select_seq serialize set_sorted
 shift show_graph sink_batches sink_csv sink_delta sink_iceberg sink_ipc sink_ndjson sink_parquet slice sql std
 sum top_k unique unnest var width with_columns_seq with_row_count with_row_index

@@ -240,6 +240,9 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "to_pyarrow_table": (_D, "scan().to_arrow()"),
         "to_pyarrow_dataset": (_D, "scan()"),
         "load_cdf": (_D, "changes(since=…)"),
+        "cherrypick": (_JAVA, "cherry_pick(id)"),
+        "explain": (_S, "scan(filter).explain()"),
+        "lazy": (_L, "scan().to_polars(lazy=True)"),
         "update_incremental": (_D, "refresh()"),
         "statistics": (_JAVA, "scan().statistics()"),
         "new_scan": (_JAVA, "scan()"),
@@ -279,6 +282,7 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "num_rows": (_A, "count()"),
         "scanner": (_A, "to_arrow_batch_reader()"),
         "collect": (_L, "to_polars() or to_arrow()"),
+        "lazy": (_L, "to_polars(lazy=True)"),
         "collect_schema": (_L, "schema"),
         "fetch": (_L, "head(n)"),
         "height": (_L, "count()"),
@@ -528,6 +532,9 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "table_files": (_S, "files()"),
         "data": (_JAVA, "data_files()"),
         "metadata_logs": (_S, "metadata_log_entries()"),
+        "audit_log": ("Paimon", "table.changes(since=…)"),
+        "binlog": ("Paimon", "table.changes(since=…)"),
+        "ro": ("Paimon", "table.scan(options={'scan.mode': 'compacted-full'})"),
     },
 }
 """Attributes by the class that is asked for them; `frazil` is the package."""
