@@ -59,7 +59,7 @@ def row_counts(was: Scan, now: Scan, totals: tuple[int, int], has_ids: bool, is_
 
 
 def _columns(schema: Schema) -> tuple[object, ...]:
-    """What decides how rows are read. Changed options of a Paimon table number its schema anew."""
+    """What decides how rows are read. Changed options give a Paimon table a schema of another number."""
     return schema.fields, schema._core.identifier_field_ids
 
 
