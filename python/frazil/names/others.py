@@ -532,9 +532,9 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "table_files": (_S, "files()"),
         "data": (_JAVA, "data_files()"),
         "metadata_logs": (_S, "metadata_log_entries()"),
-        "audit_log": ("Paimon", "table.changes(since=…)"),
-        "binlog": ("Paimon", "table.changes(since=…)"),
-        "ro": ("Paimon", "table.scan(options={'scan.mode': 'compacted-full'})"),
+        "audit_log": (_S, "table.changes(since=…)"),
+        "binlog": (_S, "table.changes(since=…)"),
+        "ro": (_S, "table.scan(options={'scan.mode': 'compacted-full'})"),
     },
 }
 """Attributes by the class that is asked for them; `frazil` is the package."""
