@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -82,6 +83,8 @@ ICEBERG: dict[str, Verb] = {
     "add files": lambda t: t.add_files(sorted((Path(t.location).parent / "loose").glob("*.parquet"))),
     "distinct values": lambda t: t.maintain.compute_statistics(),
     "rewrite manifests": lambda t: t.maintain.rewrite_manifests(),
+    "overwrite partitions": lambda t: t.overwrite_partitions(rows(0, ROWS)),
+    "transaction": lambda t: in_a_transaction(t),
     "append of a large chunk": lambda t: t.append(large(ROWS)),
     "sort that spills": lambda t: t.append(wide(), sort_by=["x", "s desc"]),
 }
@@ -120,6 +123,15 @@ READS: dict[str, Verb] = {
     "count": lambda t: t.scan("x > 50000.5").count(),
     "plan_table": lambda t: t.scan().plan_table(),
     "statistics": lambda t: t.scan("x > 50000.5").statistics("x", "id"),
+    "batches": lambda t: list(t.scan("x > 50000.5")),
+    "to_polars": lambda t: t.scan().to_polars(),
+    "lazy Polars": lambda t: t.scan().to_polars(lazy=True).filter(pl.col("x") > 50000.5).collect(),
+    "explain": lambda t: t.scan("x > 50000.5").explain(),
+    "changes": lambda t: t.changes(since=t.snapshots[0].id).to_arrow(),
+    "diff of rows": lambda t: t.diff(t.snapshots[0].id, t.snapshots[-1].id, rows=True),
+    "doctor": lambda t: t.doctor(deep=True),
+    "report": lambda t: t.report(page_of(t)),
+    "metadata": lambda t: t.inspect.data_files(),
 }
 
 KINDS: dict[str, dict[str, Verb]] = {
@@ -131,6 +143,19 @@ KINDS: dict[str, dict[str, Verb]] = {
     "paimon-keyed": {**KEYED, "expire snapshots": DELETES["expire snapshots"], **READS},
     "paimon-plain": PLAIN,
 }
+
+
+def page_of(table: fz.Table) -> Path:
+    """A file for a page, in a folder of its own, which may hold nothing else at the end."""
+    (folder := Path(os.environ["TMPDIR"]).parent / "pages").mkdir(exist_ok=True)
+    return folder / "page.html"
+
+
+def in_a_transaction(table: fz.Table) -> None:
+    """Adds rows and deletes others in one commit."""
+    with table.transaction() as transaction:
+        transaction.append(rows(ROWS, ROWS))
+        transaction.delete("x > 50000")
 
 
 def soon() -> dt.datetime:
@@ -258,7 +283,8 @@ def child(kind: str, name: str, folder: Path) -> dict[str, Any]:
         if not stopped or after != before or name in DELETES:
             number += 1
             table, before = made(kind, folder / str(number)), None
-    told["temporary"] = sorted(path.name for path in (folder / "tmp").iterdir())
+    left = (path.name for part in ("tmp", "pages") for path in (folder / part).glob("*"))
+    told["temporary"] = sorted(name for name in left if name != "page.html")
     return told
 
 
