@@ -189,6 +189,17 @@ def test_a_reader_is_used_up(events: fz.Table) -> None:
         events.append(reader.__arrow_c_stream__())
 
 
+def test_a_generator_that_was_started_is_refused(events: fz.Table) -> None:
+    parts = (event_rows(first, 5) for first in (1000, 1005, 1010))
+    assert next(parts).num_rows == 5
+    with pytest.raises(fz.InvalidInputError, match="the generator was started before, so its first rows would"):
+        events.append(parts)
+    assert events.refresh().scan().count() == 200
+    assert events.append(list(parts)).scan().count() == 210
+    with pytest.raises(fz.InvalidInputError, match="A generator may have been read before"):
+        events.append(parts)
+
+
 def test_an_error_in_the_stream_commits_nothing(events: fz.Table) -> None:
     rows = event_rows(0, 5)
     data = Path(events.location.removeprefix("file://"))

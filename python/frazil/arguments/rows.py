@@ -82,7 +82,15 @@ def rows(data: Any) -> Any:
 
 
 def _rows_of_several(data: Any) -> Any:
+    import inspect
+
     from frazil import interop
+
+    if inspect.isgenerator(data) and inspect.getgeneratorstate(data) == inspect.GEN_SUSPENDED:
+        raise InvalidInputError(
+            "data: the generator was started before, so its first rows would be missing",
+            hint="Make a new generator. To write the rest alone, give list(generator)",
+        )
 
     def checked(item: Any) -> Any:
         if isinstance(item, Mapping):
