@@ -68,7 +68,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 .PHONY: lock
 lock: ## resolve requirements/*.in again into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
-	@for kind in dev docs bench pypaimon types wheels; do \
+	@for kind in dev docs bench pypaimon types wheels engines; do \
 	  echo "== requirements/$$kind.txt"; \
 	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
 	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
@@ -139,6 +139,7 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/interop
+	@$(MAKE) test-engines
 	@echo "== Java's catalogs of Hive and Glue"
 	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 tests/interop/test_metastores.py
 
@@ -154,7 +155,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 .PHONY: test-docs
 test-docs: ## the examples of README.md and docs/ (each page twice), the programs in examples/, the site's links and English
 	@tools/need.sh "make test-docs" python rust java
-	@$(MAKE) $(VENV)/.built
+	@$(MAKE) $(VENV)/.built $(VENV)/.docs
 	@echo "== Documentation examples"
 	@$(PYTEST) --dist worksteal tests/docs
 
@@ -195,6 +196,19 @@ clippy: ## clippy alone
 	@tools/need.sh "make clippy" python rust
 	@echo "== clippy"
 	@cargo clippy --locked --all-targets --features python -- -D warnings
+
+.venv-engines/.tools: requirements/engines.txt
+	@echo "== DataFusion, Daft, Ray and PyTorch into .venv-engines (they want another pyarrow; several GB)"
+	@test -x .venv-engines/bin/python || "$(PYTHON)" -m venv .venv-engines
+	@.venv-engines/bin/python -m pip install -q -r requirements/engines.txt
+	@touch $@
+
+.PHONY: test-engines
+test-engines: ## scans in DataFusion, Daft, Ray and PyTorch, which `make test` does not install
+	@tools/need.sh "make test-engines" python rust
+	@$(MAKE) $(VENV)/.built .venv-engines/.tools
+	@echo "== Engines"
+	@PYTHONPATH=python .venv-engines/bin/python -m pytest --timeout 450 tests/python/test_engines.py
 
 $(VENV)/.types: requirements/types.txt $(VENV)/.tools
 	@echo "== pyright, and the Node.js that runs it"
