@@ -35,7 +35,7 @@ def first_sentence(text: str) -> str:
     """The first sentence below the title, as plain text."""
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     for block in re.split(r"\n\s*\n|\n(?=#)", text):
-        block = re.sub(r"^#.*\n?", "", block.strip())
+        block = re.sub(r"^#.*\n?", "", block.strip("\n"))
         if block and not block.startswith(("|", "-", ":::", "!", "<", "    ")):
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(block.split()))
             return re.split(r"(?<=[.!?])\s", plain.replace("**", ""))[0].rstrip(":")

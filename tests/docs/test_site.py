@@ -8,26 +8,32 @@ from types import ModuleType
 
 import pytest
 
+import frazil as fz
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
 RECIPES = [page for page in (DOCS / "howto").rglob("*.md") if page.parent != DOCS / "howto"]
 # What users of other libraries search for.
-WORDS = ["time travel", "schema evolution", "partition evolution", "vacuum", "quickstart", "getting started", "logging"]
-WORDS += [
-    "maintenance",
-    "upsert",
-    "cdc",
-    "gdpr",
-    "rollback",
-    "z-order",
-    "trino",
-    "flink",
-    "athena",
-    "snowflake",
-    "migrat",
-]
+WORDS = """
+predicate pushdown | pushdown | partition pruning | column pruning | projection | data skipping |
+concurrency | performance | faq | roadmap | progress bar | row-level | scd | slowly changing dimension |
+airflow | dbt | cron | dagster | prefect | time travel | schema evolution | partition evolution |
+hidden partitioning | vacuum | optimize | z-order | clustering | bloom filter | deletion vector |
+position delete | equality delete | upsert | merge into | cdc | change data capture | change data feed |
+debezium | kafka | structured streaming | lineage | snapshot isolation | acid | serializable |
+optimistic concurrency | isolation level | exactly once | idempotent | retry | schema registry |
+schema drift | type widening | sort order | table properties | s3 credentials | iam role | assume role |
+vended credentials | remote signing | minio | azure | gcs | unity | polaris | nessie | lakekeeper | athena |
+trino | flink | snowflake | bigquery | dremio | kerberos | docker | kubernetes | lambda | jupyter |
+streaming | backfill | rename column | drop column | default value | nested | decimal | nanosecond |
+geometry | variant | quickstart | getting started | logging | opentelemetry | maintenance | compaction |
+bin-packing | small files | orphan | gdpr | rollback | restore | dynamic partition overwrite | copy-on-write |
+merge-on-read | migrat | lakehouse | data lake | delta lake | hudi | zero-copy | table statistics |
+materialized view | two-phase commit | release notes
+"""
+WORDS_OF_USERS = [word.strip() for word in WORDS.replace("\n", " ").split("|")]
 MOST_LINES = 60
 MOST_FILES = 20
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -94,9 +100,14 @@ def test_recipes_are_short_and_listed() -> None:
     assert listed == set(RECIPES)
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_the_words_of_the_field_are_found(word: str) -> None:
-    assert any(word in page.read_text("utf-8").lower().replace("\n", " ") for page in PAGES)
+def test_the_words_of_the_field_are_found() -> None:
+    pages = [page.read_text("utf-8").lower().replace("\n", " ") for page in PAGES]
+    assert not [word for word in WORDS_OF_USERS if not any(word in page for page in pages)]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=["readme", "home"])
+def test_the_number_of_recipes_is_right(page: Path) -> None:
+    assert re.findall(r"(\d+) short recipes", page.read_text("utf-8")) == [str(len(RECIPES))]
 
 
 def test_folders_of_recipes_are_small() -> None:
@@ -105,6 +116,53 @@ def test_folders_of_recipes_are_small() -> None:
 
 def test_llms_txt_is_up_to_date() -> None:
     assert (DOCS / "llms.txt").read_text("utf-8") == LLMS.text(), "run `make llms`"
+
+
+def test_every_page_says_what_it_is_for() -> None:
+    """By its first sentence, which llms.txt shows."""
+    said = {path: LLMS.first_sentence((DOCS / path).read_text("utf-8")) for _, _, path in LLMS.pages(CONFIG)}
+    poor = re.compile(r"import |The guides?:|The examples|.*\?$|.{0,24}$")
+    assert {path: text for path, text in said.items() if poor.match(text) or not text.endswith(".")} == {}
+
+
+def test_a_poor_first_sentence_is_seen() -> None:
+    assert LLMS.first_sentence("# A\n\n    import frazil as fz\n\n- A list.\n") == ""
+    assert LLMS.first_sentence("# A\n```python\nx = 1\n```\nA page about x. More.\n") == "A page about x."
+
+
+def test_calls_in_tables_and_sentences_exist() -> None:
+    """`fz.spark.merge(…)` in the text: the code blocks run, this is for the rest."""
+    objects = {
+        "fz.spark": fz.spark,
+        "fz": fz,
+        "table.maintain": fz.maintain.Maintain,
+        "table.refs": fz.refs.Refs,
+        "table.inspect": fz.inspect.Inspect,
+        "table": fz.Table,
+        "scan": fz.Scan,
+        "catalog": fz.Catalog,
+    }
+    call = re.compile(rf"\b({'|'.join(map(re.escape, objects))})\.(\w+)\(")
+    for page in PAGES:
+        if page.name not in ("names.md", "from-pyiceberg.md", "from-pypaimon.md"):
+            code = re.findall(r"`([^`\n]+)`", without_code(page.read_text("utf-8")))
+            named = {found for text in code for found in call.findall(text)}
+            assert not [f"{of}.{name}" for of, name in named if not hasattr(objects[of], name)], page
+
+
+def test_versions_of_the_compatibility_page_are_those_of_the_project() -> None:
+    page = (DOCS / "engines" / "compatibility.md").read_text("utf-8")
+    needs = (ROOT / "pyproject.toml").read_text("utf-8")
+    pinned = (ROOT / "requirements" / "dev.txt").read_text("utf-8")
+    for package in ("pyspark", "pyarrow", "pandas"):
+        (version,) = re.findall(rf"^{package}==(\S+)", pinned, re.MULTILINE)
+        parts = 3 if package == "pyspark" else 2 if package == "pandas" else 1
+        assert f"| {'.'.join(version.split('.')[:parts])} |" in page, package
+    (versions,) = re.findall(r"^SPARK_VERSIONS \?= (.+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert f"| {', '.join(versions.split())} |" in page
+    assert '"pyarrow>=17"' in needs
+    assert "| any | 3.10 or newer | 17 or newer |" in page
+    assert 'requires-python = ">=3.10"' in needs
 
 
 def test_plots_are_up_to_date() -> None:
