@@ -184,6 +184,18 @@ def test_a_branch_for_a_tag_is_answered(catalog: fz.Catalog) -> None:
     assert made.scan(since=1, at="dev").to_arrow().to_pylist() == [{"id": 2}]
 
 
+def test_a_branch_that_began_later_is_appended(catalog: fz.Catalog) -> None:
+    made = catalog.create_table("db.p", data=pa.table({"id": [1]}), format="paimon")
+    made.append(pa.table({"id": [2]}))
+    made.refs.create_tag("second").create_branch("dev", at="second")
+    made.append(pa.table({"id": [3]}), branch="dev")
+    made.append(pa.table({"id": [4]}))
+    answer = "Append its new rows: append(scan(since='tag', at='dev'))"
+    assert said(fz.InvalidInputError, made.refs.merge, "dev").endswith(answer)
+    made.append(made.scan(since="second", at="dev"))
+    assert sorted(made.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
+
+
 def test_changes_up_to_main_are_those_up_to_the_newest_version(table: fz.Table) -> None:
     first = table.snapshot
     assert first is not None
@@ -216,6 +228,12 @@ def test_a_hint_travels_with_its_error(table: fz.Table) -> None:
         table.scan(at="1")
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.hint) == (str(caught.value), caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["revert", "reset"])
+def test_words_for_going_back_are_answered(table: fz.Table, name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"Git's `{name}` is `rollback\(to=id\)` here"):
+        getattr(table, name)
 
 
 def test_dates_are_answered_as_before(table: fz.Table) -> None:

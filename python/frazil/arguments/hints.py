@@ -213,6 +213,11 @@ def _of_positions(_: FrazilError, __: _Found) -> str:
     return "Delete the rows by a filter, delete(where), or by their keys, delete_keys(rows)"
 
 
+def _of_merge(error: FrazilError, _: _Found) -> str:
+    name = error.context.get("branch", "name")
+    return f"A branch has the snapshots from its tag on. Append its new rows: append(scan(since='tag', at='{name}'))"
+
+
 _RULES: tuple[tuple[type[FrazilError], str, _Hint, bool], ...] = (
     (NotFoundError, r"the table has no (?:branch or tag|branch|tag) '([^']*)'", _of_version, False),
     (InvalidInputError, r"there is no column '([^']*)'", _of_column, True),
@@ -224,6 +229,7 @@ _RULES: tuple[tuple[type[FrazilError], str, _Hint, bool], ...] = (
     (CorruptTableError, r"the schema is not JSON", _of_damaged_schema, False),
     (CorruptTableError, r"the metadata file ", _of_damaged_metadata, False),
     (NotFoundError, r"cannot open the file", _of_damaged_metadata, False),
+    (InvalidInputError, r"branches can be merged only with all of their snapshots", _of_merge, False),
     (UnsupportedError, r"this change of rows: not with tables of ", _of_positions, False),
 )
 """The class of an error, the beginning of its text, what gives the hint, and whether that replaces the core's hint."""
