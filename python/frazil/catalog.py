@@ -927,7 +927,13 @@ def _of_pyiceberg(given: Any, properties: Mapping[str, str]) -> Catalog:
 
 
 def _open(name: str, properties: dict[str, str], headers: Headers | None = None) -> Catalog:
-    return Catalog(_core.Catalog.open(name, properties, headers), headers)
+    try:
+        return Catalog(_core.Catalog.open(name, properties, headers), headers)
+    except FrazilError as error:
+        from frazil.arguments import hints
+
+        hints.add_hint(error)
+        raise
 
 
 def _flat(properties: Mapping[str, object]) -> dict[str, object]:

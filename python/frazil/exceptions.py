@@ -61,6 +61,12 @@ class FrazilError(Exception):
         text = f"{self._message} ({where})" if where else self._message
         return text if self.hint is None or self.hint in text else f"{text}. {self.hint}"
 
+    def _add_hint(self, hint: str, replaces: bool) -> None:
+        """Adds a hint to the one that the error has, or puts it in its place."""
+        self._message = str(self).removesuffix(f". {self.hint}")
+        self.args = (self._message,)
+        self.hint = _public(hint if self.hint is None or replaces else f"{self.hint}. {hint}")
+
     def _says(self, value: str) -> bool:
         """Whether the message has a value, as a word of its own."""
         return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", self._message) is not None

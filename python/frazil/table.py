@@ -385,7 +385,8 @@ class Table(TableHandle, RowChanges):
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.selection(select),
-            at=arguments.version(at),
+            # Not every format takes branches here, and `main` is where a range ends by default.
+            at=arguments.version(None if at == "main" else at),
             since=arguments.version(since, "since"),
             changes=True,
             options=_read_options(options, max_plan_bytes),

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from frazil import _core, arguments, observing
 from frazil import names as names_of_others
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import FrazilError, InvalidInputError
 from frazil.observing.verbs import COMMIT, MAINTENANCE
 
 __all__ = ["CHECKS", "checked", "checked_call"]
@@ -208,6 +208,8 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
                 observing.retried(verb, args, before, began)
             return result
         except Exception as error:
+            if isinstance(error, FrazilError):
+                _add_hint(error, args)
             wrong = names_of_others.wrong_call(function, args, kwargs) if isinstance(error, TypeError) else None
             if wrong is None:
                 if verb is not None:
@@ -216,6 +218,13 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         raise wrong
 
     return call  # type: ignore[return-value]
+
+
+def _add_hint(error: FrazilError, args: tuple[Any, ...]) -> None:
+    """Says what to write for a value that does not exist."""
+    from frazil.arguments import hints
+
+    hints.add_hint(error, args)
 
 
 def checked(cls: _Class) -> _Class:

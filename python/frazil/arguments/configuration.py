@@ -130,8 +130,20 @@ def merged(name: str, given: Mapping[str, str], read: Mapping[str, Any] | None =
     if "type" not in out and "py-catalog-impl" in out:
         out["type"] = "py-catalog-impl"
     if "type" not in out:
+        _check_metastore(name, out)
         out["type"] = _type_of(name, out.get("uri"))
     return out
+
+
+def _check_metastore(name: str, properties: Mapping[str, str]) -> None:
+    """Refuses catalogs of Paimon that are no folders: their databases and servers are not those of Iceberg."""
+    metastore = properties.get("metastore", "filesystem")
+    if metastore.lower() != "filesystem":
+        raise UnsupportedError(
+            f"catalogs of Apache Paimon with metastore '{metastore}' are not supported",
+            {"catalog": name},
+            "Read its tables by their folders: open_table('WAREHOUSE/DATABASE.db/TABLE')",
+        )
 
 
 def _properties(name: str, read: Mapping[str, Any]) -> dict[str, str]:

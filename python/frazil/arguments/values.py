@@ -242,7 +242,8 @@ def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
     columns = tuple(str(name) if isinstance(name, Term) else name for name in given)
     for name in columns:
         if not isinstance(name, str):
-            raise InvalidInputError(f"{argument}: a column's name must be a string, not {shown(name)}")
+            message = f"{argument}: a column's name must be a string, not {shown(name)}"
+            raise InvalidInputError(message, hint="Give the column's name as text")
         unicode(f"{argument}: a column's name", name)
     return columns
 

@@ -34,12 +34,17 @@ _ELSEWHERE = {
     **dict.fromkeys(("describe", "info", "inspect"), "show"),
     **dict.fromkeys(("log", "versions"), "snapshots"),
     **dict.fromkeys(("insert", "load", "import"), "append"),
-    **dict.fromkeys(("restore", "revert", "undo"), "rollback"),
+    **dict.fromkeys(("revert", "undo"), "rollback"),
+    "restore": "rollback, for an earlier version, or frazil repair --restore for lost metadata of Apache Iceberg",
     **dict.fromkeys(("tags", "branches"), "refs"),
     **dict.fromkeys(("list", "tables"), "ls"),
     "plan": "explain",
 }
 """Names of commands in other programs, and the command here."""
+
+
+_ONLY_PYTHON = ("delete", "update", "merge", "upsert", "overwrite")
+"""Names of methods that have no command."""
 
 
 class _Program(click.Group):
@@ -51,6 +56,8 @@ class _Program(click.Group):
         """The command that the arguments name. Names of other programs are answered."""
         if args and args[0] not in self.commands and args[0] in _ELSEWHERE:
             ctx.fail(f"No such command '{args[0]}'. Write frazil {_ELSEWHERE[args[0]]}")
+        if args and args[0] in _ONLY_PYTHON:
+            ctx.fail(f"No such command '{args[0]}'. Write table.{args[0]}(…) in Python")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

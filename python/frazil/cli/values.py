@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["AGE", "PAIR", "SIZE", "moment_of", "pairs"]
+__all__ = ["AGE", "PAIR", "SIZE", "integers", "moment_of", "pairs", "separated"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -77,3 +77,37 @@ AGE, SIZE, PAIR = _Age(), _Size(), _Pair()
 def pairs(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Pairs by their names. The last of several counts."""
     return dict(given)
+
+
+def separated(_: click.Context | None, __: click.Parameter | None, given: Sequence[str]) -> tuple[str, ...]:
+    """The values of an option that are separated by commas, or given one by one.
+
+    Commas within brackets and quotes belong to a value: `bucket(4, id)`, `decimal(10, 2)`, `map<string, int>`.
+    """
+    return tuple(part for text in given for part in _parts(text))
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"`":
+            quote = letter
+        elif letter in "(<[":
+            depth += 1
+        elif letter in ")>]":
+            depth -= 1
+        if letter == "," and not quote and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    found = [part.strip() for part in parts]
+    # What is not a list of values is left to the command, which says what is wrong with it.
+    return found if all(found) else [text]
+
+
+def integers(ctx: click.Context | None, param: click.Parameter | None, given: Sequence[str]) -> tuple[int, ...]:
+    """The integers of an option that are separated by commas, or given one by one."""
+    convert = click.types.convert_type(int)
+    return tuple(convert(part, param, ctx) for part in separated(ctx, param, given))

@@ -16,6 +16,7 @@ Each finding has a code, which the reference explains. Damaged files become find
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil.arguments.checked import checked_call
+from frazil.capabilities import format_name, supports
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, plain
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.names import answers
 
 if TYPE_CHECKING:
@@ -61,6 +63,13 @@ _REQUESTS_AT_ONCE = 16
 _BYTES_A_SECOND = 100e6
 _ONLY_STORED = ("long-history",)
 """Codes whose bytes no scan of the newest version reads."""
+
+_INSTEAD = (
+    "examine() says which file is damaged. If the table can be opened, use repair(). Restore a damaged snapshot or "
+    "schema from a copy. A newest snapshot without a copy can be given up: move its file and LATEST out of the folder "
+    "snapshot. docs/guide/doctor.md shows it"
+)
+"""What to do with tables that have no metadata file."""
 
 _SEVERITIES = ("error", "warning", "info")
 _MOST_LINES = 10
@@ -344,12 +353,14 @@ def examine(
 def restore(
     location: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None, dry_run: bool = True
 ) -> Repair:
-    """Makes a table readable again whose metadata file is damaged or lost. By default it only says what it would do.
+    """Makes an Apache Iceberg table readable again whose metadata file is damaged or lost. By default, a dry run.
 
     It writes a new metadata file into the table's folder, and changes no other file. If the old file is readable JSON,
     references and logs that lead nowhere are mended. If it is lost, the table is registered again from its manifest
-    lists and manifests; properties, tags and other branches are lost then. A table of a catalog is registered with the
-    new file by the catalog's own means.
+    lists and manifests; properties, tags and other branches are lost then. A table of a SQL or REST catalog is
+    registered with the new file: `catalog.register_table(name, done.metadata_location, overwrite=True)`.
+
+    Tables of Apache Paimon have no such file. See `examine` for what is damaged, and the guide for what to do.
 
     Args:
         location: The root folder of the table.
@@ -360,9 +371,33 @@ def restore(
         InvalidInputError: The table can be opened.
         NotFoundError: No manifest list remains.
         CorruptTableError: What remains is no table.
+        UnsupportedError: It is a table of Apache Paimon.
     """
-    path, steps = _core.restore_place(arguments.path("location", location), arguments.texts(storage_options), dry_run)
+    place, options = arguments.path("location", location), arguments.texts(storage_options)
+    try:
+        path, steps = _core.restore_place(place, options, dry_run)
+    except NotFoundError:
+        _check_restorable(place, options)
+        raise
     return Repair(repair_of(steps, dry_run).steps, dry_run, path)
+
+
+def _check_restorable(place: str, options: Mapping[str, str]) -> None:
+    """Refuses tables whose format has no metadata file that could be written again."""
+    try:
+        table = _core.Table.open(place, dict(options), False)
+    except FrazilError as error:
+        if not re.search(r"/(?:snapshot|schema)/[^/]*$", error.context.get("path", "")):
+            return
+        # These files of a damaged table are JSON files of Paimon.
+        name = "Apache Paimon"
+    else:
+        if supports(table, "snapshot_parents"):
+            return
+        name = format_name(table)
+    raise UnsupportedError(
+        f"restore: not with tables of {name}, which have no metadata file", {"path": place}, _INSTEAD
+    )
 
 
 def codes() -> list[Code]:

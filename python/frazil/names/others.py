@@ -237,6 +237,8 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "version": (_D, "snapshot.id"),
         "load_as_version": (_D, "scan(at=id)"),
         "restore": (_D, "rollback(to=id)"),
+        "revert": ("Git", "rollback(to=id)"),
+        "reset": ("Git", "rollback(to=id)"),
         "to_pyarrow_table": (_D, "scan().to_arrow()"),
         "to_pyarrow_dataset": (_D, "scan()"),
         "load_cdf": (_D, "changes(since=…)"),

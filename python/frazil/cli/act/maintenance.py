@@ -12,7 +12,7 @@ import frazil as fz
 from frazil.capabilities import supports
 from frazil.cli import output
 from frazil.cli.session import Session, changing
-from frazil.cli.values import AGE, SIZE
+from frazil.cli.values import AGE, SIZE, integers, separated
 from frazil.display.figures import amount, bytes_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BRANCH = click.option("--branch", metavar="NAME", help="The branch, if not main
 @changing("expire")
 @click.option("--older-than", type=AGE, help="Snapshots older than this, such as 7d or 2026-01-31.")
 @click.option("--retain-last", type=click.IntRange(1), help="Keep at least this number.")
-@click.option("--snapshot", "snapshots", type=int, multiple=True, help="This snapshot too, whatever its age.")
+@click.option("--snapshot", "snapshots", multiple=True, callback=integers, help="These too, whatever their age: 1,2.")
 @click.option("--keep-files", is_flag=True, help="Leave the files to `frazil orphans`.")
 def expire(
     session: Session,
@@ -76,8 +76,10 @@ def _least_kept(table: fz.Table) -> str:
 @click.option("--target-size", "target_file_size_bytes", type=SIZE, help="The size of files, such as 256MiB.")
 @click.option("--min-files", "min_input_files", type=click.IntRange(1), help="Groups of this number are rewritten.")
 @click.option("--all", "rewrite_all", is_flag=True, help="Rewrite every file.")
-@click.option("--sort-by", metavar="COLUMN", multiple=True, help="Sort by this column, such as 'ts desc'. Repeatable.")
-@click.option("--zorder-by", metavar="COLUMN", multiple=True, help="Sort along a curve over these columns. Repeatable.")
+@click.option("--sort-by", metavar="COLUMNS", multiple=True, callback=separated, help="Sort by these: 'id,ts desc'.")
+@click.option(
+    "--zorder-by", metavar="COLUMNS", multiple=True, callback=separated, help="Sort along a curve over these: a,b."
+)
 @_BRANCH
 def compact(session: Session, table: str, **given: Any) -> None:
     """Rewrite data files that are too small, too large, or have many deletes."""

@@ -10,7 +10,9 @@ import click
 
 import frazil as fz
 from frazil.capabilities import format_name, supports
+from frazil.cli import output
 from frazil.cli.session import Session, changing
+from frazil.cli.values import separated
 from frazil.cli.wording import in_commands
 from frazil.display.figures import amount
 from frazil.exceptions import FrazilError
@@ -20,14 +22,19 @@ __all__ = ["repair"]
 _ABOUT_FILES = ("file-", "delete-file-", "manifest-missing", "manifest-damaged", "manifest-truncated", "manifest-list-")
 """How codes begin of findings that name one file."""
 
+MAIN = "main"
+"""The branch that readers see unless they ask for another version."""
+
 _PATHS = {"file_path", "file_name", "path"}
 """The columns of metadata tables with these files."""
 
 
 @changing("repair")
-@click.option("--only", "kinds", metavar="KIND", multiple=True, help="Only this kind of repair. Repeatable.")
 @click.option(
-    "--restore", is_flag=True, help="Write the metadata file of a folder again, whose own is damaged or lost."
+    "--only", "kinds", metavar="KINDS", multiple=True, callback=separated, help="Only these kinds of repair: a,b."
+)
+@click.option(
+    "--restore", is_flag=True, help="Write a lost or damaged metadata file again, in a folder of Apache Iceberg."
 )
 def repair(session: Session, table: str, kinds: tuple[str, ...], restore: bool) -> None:
     """Repair what `frazil doctor` finds, in commits that can be rolled back. Rows that are lost are named.
@@ -73,7 +80,11 @@ def _check_restorable(session: Session, table: str) -> None:
         if supports(opened._core, "snapshot_parents"):
             return
         name = format_name(opened._core)
-    raise click.UsageError(f"--restore writes metadata files, which {name} does not have: leave it out")
+    raise click.UsageError(
+        f"--restore writes metadata files, which {name} does not have. Leave it out. If the table can't be opened: "
+        "frazil doctor says which file is damaged. Restore that file from a copy. A newest snapshot without a copy can "
+        "be given up: move its file and LATEST out of the folder snapshot, then use frazil repair"
+    )
 
 
 def _left(table: fz.Table, is_part: bool) -> str:
@@ -91,23 +102,31 @@ def _left(table: fz.Table, is_part: bool) -> str:
         return ""
     if not errors:
         return ""
-    if any(_is_current(newest, errors)):
+    keeping = _versions_with(newest, errors)
+    if MAIN in keeping:
         verb = "left" if is_part else "without a repair"
         return f"\n{amount(len(errors), 'error')} {verb}: see frazil doctor"
+    if keeping:
+        names = output.public(", ".join(keeping), 200)
+        kept = f"left in versions that branches or tags keep: {names}. The newest version of main is whole"
+        return f"\n{amount(len(errors), 'error')} {kept}. Drop or move the others: frazil branch, frazil tag"
     return f"\n{amount(len(errors), 'error')} left in older snapshots, until they expire: see frazil expire"
 
 
-def _is_current(table: fz.Table, errors: list[fz.doctor.Finding]) -> list[bool]:
-    """Which errors are about a version that a branch or tag names. Errors about more than a file count too."""
+def _versions_with(table: fz.Table, errors: list[fz.doctor.Finding]) -> list[str]:
+    """The branches and tags whose versions have these errors. Errors about more than a file are those of `main`."""
     try:
-        named = _files_of_refs(table)
+        files = {name: _files_of(table, name) for name in table.refs}
     except FrazilError:
-        return [True]
-    return [not error.code.startswith(_ABOUT_FILES) or error.object in named for error in errors]
+        return [MAIN]
+    if any(not error.code.startswith(_ABOUT_FILES) for error in errors):
+        return [MAIN]
+    lost = {error.object for error in errors}
+    return sorted(name for name, named in files.items() if not named.isdisjoint(lost))
 
 
-def _files_of_refs(table: fz.Table) -> set[str]:
-    """Files and manifests of the versions that branches and tags name. Manifest lists are readable there."""
+def _files_of(table: fz.Table, name: str) -> set[str]:
+    """Files and manifests of the version that a branch or tag names. Its manifest list is readable."""
     found: set[str] = set()
     # In tables of Paimon, branches number their snapshots by themselves, and those of tags may have expired.
     is_shared = supports(table._core, "snapshot_parents")
@@ -115,10 +134,9 @@ def _files_of_refs(table: fz.Table) -> set[str]:
     if is_shared:
         # Tables of Paimon have no delete files.
         tables.append(table.inspect.delete_files)
-    versions = {ref.snapshot_id if is_shared else name for name, ref in table.refs.items()}
-    for version in versions:
-        for listed in tables:
-            rows = listed(at=version)
-            for name in _PATHS.intersection(rows.schema.names):
-                found.update(rows[name].to_pylist())
+    version = table.refs[name].snapshot_id if is_shared else name
+    for listed in tables:
+        rows = listed(at=version)
+        for column in _PATHS.intersection(rows.schema.names):
+            found.update(rows[column].to_pylist())
     return found

@@ -14,7 +14,7 @@ from frazil.capabilities import TABLE_FORMATS
 from frazil.cli import output
 from frazil.cli.data_files import schema_of_file
 from frazil.cli.session import Session, changing
-from frazil.cli.values import PAIR, pairs
+from frazil.cli.values import PAIR, pairs, separated
 from frazil.cli.wording import in_commands
 from frazil.display.figures import amount
 from frazil.exceptions import FrazilError, UnsupportedError
@@ -24,14 +24,20 @@ __all__ = ["create", "drop", "set_", "unset", "upgrade"]
 
 @changing("create")
 @click.option(
-    "--column", "-c", "columns", metavar="'NAME TYPE'", multiple=True, help="A column; 'required' may follow."
+    "--column",
+    "-c",
+    "columns",
+    metavar="'NAME TYPE'",
+    multiple=True,
+    callback=separated,
+    help="Columns: 'id long required, name string'.",
 )
 @click.option(
     "--like", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="The columns of a data file."
 )
-@click.option("--partition-by", metavar="FIELD", multiple=True, help="Such as 'day(ts)'. Repeatable.")
-@click.option("--sort-by", metavar="FIELD", multiple=True, help="Such as 'ts desc nulls last'. Repeatable.")
-@click.option("--key", metavar="COLUMN", multiple=True, help="A column that identifies rows. Repeatable.")
+@click.option("--partition-by", metavar="FIELDS", multiple=True, callback=separated, help="Such as 'day(ts),id'.")
+@click.option("--sort-by", metavar="FIELDS", multiple=True, callback=separated, help="Such as 'ts desc nulls last'.")
+@click.option("--key", metavar="COLUMNS", multiple=True, callback=separated, help="Columns that identify rows: a,b.")
 @click.option("--property", "properties", metavar="KEY=VALUE", type=PAIR, multiple=True, help="A property. Repeatable.")
 @click.option("--format", "form", type=click.Choice(TABLE_FORMATS), default=TABLE_FORMATS[0], help="The table format.")
 @click.option("--location", help="The folder for its files.")
