@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -16,6 +15,7 @@ from frazil.capabilities import TABLE_FORMATS
 from frazil.catalog import Catalog
 from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.results import LastCommit
 from frazil.scan import Scan
 from frazil.spark.catalogs import table_of
 from frazil.spark.sql.grammar.tokens import Name, shown
@@ -31,6 +31,13 @@ CURRENT = "spark.frazil.sql.current"
 
 Given = Table | Scan | str
 """A table that is given by a name of its own."""
+
+# A catalog, a namespace and a table.
+_FULL_NAME = 3
+_COMMITTED = (
+    "snapshot_id bigint, operation string, rows_added bigint, rows_deleted bigint, rows_updated bigint, "
+    "files_added bigint, files_removed bigint, delete_files_added bigint, snapshots int"
+)
 
 BY_LOCATION = (*TABLE_FORMATS, "frazil")
 """What may stand before a location in quotes."""
@@ -58,11 +65,13 @@ class Place:
         known: The catalog; None for a table that was given or is named by its location.
         parts: The name in the catalog.
         given: The table that was given.
+        is_short: Whether the name has no catalog of its own, so that it belongs to the current one.
     """
 
     known: KnownCatalog | None
     parts: Name
     given: Given | None = None
+    is_short: bool = False
 
     @property
     def catalog(self) -> Catalog:
@@ -104,6 +113,8 @@ class Session:
     planning: Planning = "auto"
     engine: Engine = "auto"
     within: Name = field(default=())
+    job_id: str | None = None
+    snapshot_properties: Mapping[str, object] | None = None
 
     @cached_property
     def catalogs(self) -> dict[str, KnownCatalog]:
@@ -156,7 +167,7 @@ class Session:
         known = self.catalogs[current[0]]
         if len(name) == 1:
             return None if self.is_temporary(name[0]) else Place(known, (*current[1:], *name))
-        return None if name[0] in ("spark_catalog", "global_temp") else Place(known, name)
+        return None if name[0] in ("spark_catalog", "global_temp") else Place(known, name, is_short=True)
 
     def _given(self, name: str) -> Given | None:
         if name in self.tables:
@@ -168,7 +179,7 @@ class Session:
         """Whether Spark has a temporary view of this name."""
         try:
             return self.spark.catalog.getTable(name).isTemporary
-        except PySparkException:
+        except Exception:  # also of Java: the class of Spark's default catalog is not there without its jar
             return False
 
     def namespace_place(self, name: Name) -> Place | None:
@@ -196,7 +207,16 @@ class Session:
             )
         if place.given is not None:
             return open_table(place.given) if "/" in str(place.given) else table_of(self.spark, place.given)
-        return place.catalog.load_table(place.identifier)
+        try:
+            return place.catalog.load_table(place.identifier)
+        except NotFoundError as error:
+            if not place.is_short or len(place.parts) < _FULL_NAME:
+                raise
+            raise NotFoundError(
+                str(error.args[0]),
+                {**error.context, "catalogs": self.known_names},
+                f"'{place.parts[0]}' is no catalog that is known. Names of tables are catalog.namespace.table",
+            ) from error
 
     def target(self, name: Name) -> Target | None:
         """The table that a statement changes, or None if it is Spark's. The name may end in `branch_…`.
@@ -206,6 +226,7 @@ class Session:
         """
         place = self.place(name)
         if place is None:
+            self._refuse_job(name)
             return None
         base, branch = branch_of(place, self.current)
         try:
@@ -214,14 +235,33 @@ class Session:
             if branch is not None and base.parts != place.parts:
                 return Target(place, self.open(place))
             if place.known is not None and place.known.shared:
+                self._refuse_job(name)
                 return None
             raise
+
+    def _refuse_job(self, name: Name) -> None:
+        """Refuses the name of a job for a table that can't record it."""
+        if self.job_id is not None or self.snapshot_properties:
+            raise InvalidInputError(
+                f"{shown(name)} is no table of Frazil's, so it can't record job_id and snapshot_properties",
+                {"catalogs": self.known_names},
+                "Name the table as catalog.namespace.table",
+            )
+
+    @property
+    def known_names(self) -> str:
+        """The names of the catalogs, for messages."""
+        return ", ".join(sorted(self.catalogs)) or "none"
 
     # ------------------------------------------------------------ answers
 
     def nothing(self) -> DataFrame:
         """The result of a statement that has none."""
         return self.spark.createDataFrame([], StructType([]))
+
+    def done(self, commit: LastCommit) -> DataFrame:
+        """What the commit of a statement did, in one row. Without a snapshot, its id is null and the counts are 0."""
+        return self.rows(_COMMITTED, [tuple(commit)])
 
     def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
         """Rows as a result."""
