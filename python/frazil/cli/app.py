@@ -37,6 +37,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("restore", "revert", "undo"), "rollback"),
     **dict.fromkeys(("tags", "branches"), "refs"),
     **dict.fromkeys(("list", "tables"), "ls"),
+    **dict.fromkeys(("report", "html", "page"), "show TABLE --html FILE"),
     "plan": "explain",
 }
 """Names of commands in other programs, and the command here."""
