@@ -468,11 +468,10 @@ class Maintain:
         if not supports(self._table._core, "compaction_by_arguments"):
             return self._compact_by_options(given)
         _refuse_table_options(strategy, options)
-        if strategy is None:
-            strategy = "binpack" if sort_by is None and zorder_by is None else "sort" if zorder_by is None else "zorder"
         action = Maintenance.Compact(
             order=FileOrder(
-                strategy=strategy,
+                strategy=strategy
+                or ("zorder" if zorder_by is not None else "sort" if sort_by is not None else "binpack"),
                 sort_by=arguments.order(sort_by),
                 zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by, "zorder_by")),
                 zorder_max_output_size=zorder_max_output_size,

@@ -152,6 +152,9 @@ def test_functions_find_tables_by_the_settings_of_the_connectors(
     done = fz.spark.merge(changed, "job.db.t", on="id", when_matched_update=True, when_not_matched_insert=True)
     assert (done.rows_added, done.rows_updated) == (1, 1)
     assert fz.spark.sql(spark, "select count(*) as n from job.db.t").first().n == 5
+    assert fz.spark.load_table(spark, "job.db.t").maintain.compact(rewrite_all=True, spark=spark).added_files == 1
+    with pytest.raises(fz.InvalidInputError, match="no catalog of this name is known"):
+        fz.spark.load_table(spark, "prd.db.t")
     fz.spark.register(spark)
     try:
         assert spark.read.format("frazil").load("job.db.t").count() == 5

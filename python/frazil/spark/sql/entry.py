@@ -20,8 +20,7 @@ from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.procedures import call
 from frazil.spark.sql.queries import run, spliced
-from frazil.spark.sql.session import Given, Session
-from frazil.spark.sql.unknown_catalogs import condition_of, unknown_catalogs
+from frazil.spark.sql.session import Given, Session, condition_of, unknown_catalogs
 from frazil.table import Table
 
 __all__ = ["sql"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -18,13 +20,25 @@ from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.results import LastCommit
 from frazil.scan import Scan
 from frazil.spark.catalogs import table_of
-from frazil.spark.sql.grammar.tokens import Name, shown
+from frazil.spark.sql.grammar.tokens import Cursor, Name, shown
 from frazil.spark.sql.known_catalogs import KnownCatalog, known_catalogs
 from frazil.spark.tables import known_views
 from frazil.spark.types import sent_schema
 from frazil.table import Table, open_table
 
-__all__ = ["BY_LOCATION", "CURRENT", "Given", "Place", "Session", "Target", "branch_of", "dotted", "renamed"]
+__all__ = [
+    "BY_LOCATION",
+    "CURRENT",
+    "Given",
+    "Place",
+    "Session",
+    "Target",
+    "branch_of",
+    "condition_of",
+    "dotted",
+    "renamed",
+    "unknown_catalogs",
+]
 
 CURRENT = "spark.frazil.sql.current"
 """Spark setting: the current catalog and namespace, which USE sets."""
@@ -248,6 +262,15 @@ class Session:
                 "Name the table as catalog.namespace.table",
             )
 
+    def no_such_catalog(self, name: str) -> NotFoundError:
+        """The error for a catalog that is not known."""
+        return NotFoundError(
+            f"catalog '{name}' is not known",
+            {"catalog": name, "catalogs": self.known_names},
+            f"Give it by catalogs={{'{name}': frazil.catalog(…)}}, or set spark.frazil.catalog.{name}.type and its "
+            "other properties. Names of tables are catalog.namespace.table",
+        )
+
     @property
     def known_names(self) -> str:
         """The names of the catalogs, for messages."""
@@ -295,3 +318,54 @@ def renamed(place: Place, to: tuple[str, ...]) -> str:
     if place.known is not None and len(to) > 1 and to[0] == place.known.name:
         to = to[1:]
     return dotted(to if len(to) > 1 else (*place.parts[:-1], *to))
+
+
+# ---------------------------------------------------------------- catalogs that nobody knows
+
+# Spark takes such a name for a namespace of its own catalog. Its error speaks of namespaces, and lists no catalogs.
+_SPARK_CATALOG = "spark_catalog"
+# The parameter of Spark's error that has the name, by the error's condition.
+_NAMES = {
+    "REQUIRES_SINGLE_PART_NAMESPACE": "namespace",
+    "SCHEMA_NOT_FOUND": "schemaName",
+    "_LEGACY_ERROR_TEMP_1126": "catalog",
+}
+
+
+@contextmanager
+def unknown_catalogs(session: Session) -> Iterator[None]:
+    """Turns Spark's error about a catalog that nobody knows into one that lists the known ones.
+
+    Raises:
+        NotFoundError: The statement names such a catalog.
+    """
+    try:
+        yield
+    except PySparkException as error:
+        name = _unknown_name(session, error)
+        if name is None:
+            raise
+        raise session.no_such_catalog(name) from error
+
+
+def condition_of(error: Exception) -> str | None:
+    """The name of Spark's error."""
+    return error.getCondition() if isinstance(error, PySparkException) else None
+
+
+def _unknown_name(session: Session, error: PySparkException) -> str | None:
+    parameter = _NAMES.get(condition_of(error) or "")
+    text = (error.getMessageParameters() or {}).get(parameter or "")
+    if not text:
+        return None
+    name = Cursor(text).name()
+    if name[0] == _SPARK_CATALOG:
+        name = name[1:]
+        # One part is more likely a schema of Spark's, unless there are other catalogs.
+        if len(name) < 2 and not session.catalogs:
+            return None
+    return name[0] if name and _is_unknown(session, name) else None
+
+
+def _is_unknown(session: Session, name: Name) -> bool:
+    return name[0] not in session.catalogs and session.spark.conf.get(f"spark.sql.catalog.{name[0]}", None) is None

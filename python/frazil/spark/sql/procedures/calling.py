@@ -14,7 +14,6 @@ from frazil.spark.sql.procedures.migration import PROCEDURES as OF_MIGRATION
 from frazil.spark.sql.procedures.procedure import Given, Procedure
 from frazil.spark.sql.procedures.snapshots import PROCEDURES as OF_SNAPSHOTS
 from frazil.spark.sql.session import Session
-from frazil.spark.sql.unknown_catalogs import no_such_catalog
 from frazil.spark.sql.values import values_of
 
 __all__ = ["PROCEDURES", "call"]
@@ -33,7 +32,7 @@ def call(session: Session, node: nodes.Call, statement: str) -> DataFrame:
         return session.spark.sql(statement, session.args)
     catalog = node.name[0] if len(node.name) > 2 else None
     if catalog is not None and catalog not in session.catalogs and catalog not in session.tables:
-        raise no_such_catalog(session, catalog)
+        raise session.no_such_catalog(catalog)
     if catalog is None and session.current:
         catalog = session.current[0]
     name = node.name[-1].lower()
