@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -1022,3 +1023,11 @@ def _accepted(kind: type[FrazilError], accepted: bool) -> Iterator[None]:
         if not accepted:
             error.hint = error.hint or "Give if_exists=True to accept this"
             raise
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from frazil import names
+
+        raise names.of_module(name, sys._getframe(), __name__)

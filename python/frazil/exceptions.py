@@ -8,8 +8,9 @@ derive from a class of the standard library. So `except ValueError` catches a wr
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from frazil import _core
 
@@ -154,3 +155,11 @@ BY_KIND: dict[str, type[FrazilError]] = {
         InternalError,
     )
 }
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from frazil import names
+
+        raise names.of_module(name, sys._getframe(), __name__)

@@ -422,11 +422,12 @@ class Maintain:
         `branch`, `snapshot_properties` and `options`.
 
         Args:
-            strategy: `binpack`, the default, keeps the order in which rows are read. `sort` sorts the rows of each
-                group, in bounded memory. `zorder` sorts along a curve that narrows the bounds of several columns. Files
-                follow one another in that order. All three choose the same files: use `rewrite_all=True` to sort a
-                whole table. For Apache Paimon, `full`, the default, compacts all files of a bucket. `minor` chooses
-                files by their number and sizes.
+            strategy: `binpack` keeps the order in which rows are read. `sort` sorts the rows of each group, in bounded
+                memory. `zorder` sorts along a curve that narrows the bounds of several columns. Files follow one
+                another in that order. Without a strategy, `sort_by` means `sort`, `zorder_by` means `zorder`, and else
+                it is `binpack`. All three choose the same files: use `rewrite_all=True` to sort a whole table. For
+                Apache Paimon, `full`, the default, compacts all files of a bucket. `minor` chooses files by their
+                number and sizes.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: The target size of files. None follows the property `write.target-file-size-bytes`,
                 whose default is 512 MiB.
@@ -469,7 +470,8 @@ class Maintain:
         _refuse_table_options(strategy, options)
         action = Maintenance.Compact(
             order=FileOrder(
-                strategy=strategy or "binpack",
+                strategy=strategy
+                or ("zorder" if zorder_by is not None else "sort" if sort_by is not None else "binpack"),
                 sort_by=arguments.order(sort_by),
                 zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by, "zorder_by")),
                 zorder_max_output_size=zorder_max_output_size,
@@ -1039,5 +1041,8 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
         except OverflowError:
             raise InvalidInputError(f"{argument}= is an age that is too large: {time}") from None
     if not isinstance(time, dt.datetime):
-        raise InvalidInputError(f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
+        raise InvalidInputError(
+            f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}",
+            hint="Write datetime.timedelta(days=7), or datetime.datetime.fromisoformat('2026-01-31')",
+        )
     return arguments.milliseconds(time)

@@ -13,6 +13,7 @@ they are terms of a filter.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from frazil import _core
@@ -101,3 +102,11 @@ def _transform(array: Any, transform: str) -> pa.Array | pa.ChunkedArray:
     column, chunked = interop.column_of(array)
     result = interop.table_of(_core.transform_array(transform, column)).column(0)
     return result if chunked else interop.single(result)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from frazil import names
+
+        raise names.of_module(name, sys._getframe(), __name__)

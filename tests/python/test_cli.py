@@ -66,13 +66,42 @@ def table(lake: Path) -> str:
 def test_commands_of_other_programs_are_answered(shell: Shell) -> None:
     from frazil.cli.app import _ELSEWHERE
 
-    for word, written in {"optimize": "frazil compact", "vacuum": "frazil expire", "health": "frazil doctor"}.items():
+    for word, written in {
+        "optimize": "frazil compact",
+        "vacuum": "frazil expire",
+        "report": "frazil show TABLE --html FILE",
+    }.items():
         shell(word, "lake/db/t", code=2)
         assert f"No such command '{word}'. Write {written}" in shell.err
     shell("explian", "lake/db/t", code=2)
     assert "'explain'" in shell.err
     assert not set(_ELSEWHERE) & set(app.commands)
-    assert {answer.split(",")[0] for answer in _ELSEWHERE.values()} <= set(app.commands)
+    assert {answer.replace(",", " ").split()[0] for answer in _ELSEWHERE.values()} <= set(app.commands)
+
+
+def test_options_of_other_programs_are_answered(shell: Shell, table: str) -> None:
+    answers = {
+        ("scan", "--filter", "id = 1"): "No such option '--filter'. Write --where",
+        ("scan", "--columns", "id"): "No such option '--columns'. Write --select",
+        ("explain", "--snapshot-id", "1"): "No such option '--snapshot-id'. Write --at",
+        ("compact", "--sort", "id"): "No such option '--sort'. Write --sort-by",
+        ("explain", "id = 1"): "Got unexpected extra argument (id = 1). Write --where FILTER to choose rows",
+    }
+    for (command, *given), answer in answers.items():
+        shell(command, table, *given, code=2)
+        assert answer in shell.err
+    shell("scan", table, "--wheer", "id = 1", code=2)
+    assert "'--where'" in shell.err
+    shell("refs", table, "main", code=2)
+    assert "--where" not in shell.err
+
+
+def test_a_table_whose_files_have_the_right_size_is_sorted_only_with_all(shell: Shell, table: str) -> None:
+    shell("compact", table, "--all", "--yes")
+    assert "--all sorts them nevertheless" in shell("compact", table, "--sort-by", "id desc", "--yes") + shell.err
+    assert "2 files became 2 files" in shell("compact", table, "--sort-by", "id desc", "--all", "--yes")
+    assert fz.open_table(table).scan("day = '2026-01-01'").to_arrow()["id"].to_pylist() == [3, 2, 1]
+    assert "nevertheless" not in shell("compact", table, "--yes") + shell.err
 
 
 def test_help_lists_every_command(shell: Shell) -> None:

@@ -57,6 +57,14 @@ def test_expiry_deletes_what_only_old_snapshots_had(table: fz.Table) -> None:
     assert again.files == []
 
 
+def test_an_age_as_text_is_answered_with_the_right_type(table: fz.Table) -> None:
+    for wrong in ("7d", "2026-01-01", 7):
+        with pytest.raises(
+            fz.InvalidInputError, match=r"must be a datetime or an age.*Write datetime.timedelta\(days=7\)"
+        ):
+            table.maintain.expire_snapshots(older_than=wrong)
+
+
 def test_what_was_made_in_this_millisecond_is_older_than_nothing(table: fz.Table) -> None:
     for _ in range(20):  # reading times is faster than a millisecond now and then
         table.append(rows(1))

@@ -190,3 +190,17 @@ def test_appends_are_sorted(catalog: fz.Catalog) -> None:
     table.delete("true").commit([table.writer(sort_by=[]).write(data)])
     assert order_ids(table) == {0}
     assert [r[0] for r in by_file(table, ["id"])[0]] == list(range(0, 2000, 2))
+
+
+def test_an_order_alone_chooses_its_strategy(catalog: fz.Catalog) -> None:
+    """The doctor's remedy is `compact(sort_by=...)`."""
+    table = catalog.create_table("db.t", SCHEMA).append(rows(40)).append(rows(40, seed=2, first=40))
+    assert table.maintain.compact(sort_by="x desc", rewrite_all=True).added_files == 1
+    (found,) = by_file(table, ["x"])
+    assert found == sorted(found, reverse=True)
+    assert table.maintain.compact(zorder_by=["x", "y"], rewrite_all=True).added_files == 1
+    (curved,) = by_file(table, ["x"])
+    assert curved != found
+    assert sorted(curved) == sorted(found)
+    with pytest.raises(fz.InvalidInputError, match="another strategy"):
+        table.maintain.compact("binpack", sort_by="x")

@@ -38,6 +38,7 @@ _ELSEWHERE = {
     "restore": "rollback, for an earlier version, or frazil repair --restore for lost metadata of Apache Iceberg",
     **dict.fromkeys(("tags", "branches"), "refs"),
     **dict.fromkeys(("list", "tables"), "ls"),
+    **dict.fromkeys(("report", "html", "page"), "show TABLE --html FILE"),
     "plan": "explain",
 }
 """Names of commands in other programs, and the command here."""

@@ -153,9 +153,36 @@ def command(name: str, options: tuple[Any, ...], table: bool) -> Callable[[Funct
             found = option(found)
         if table:
             found = click.argument("table", type=TABLE, metavar="TABLE")(found)
-        return click.command(name, short_help=_first_sentence(function))(found)
+        return click.command(name, cls=_Command, short_help=_first_sentence(function))(found)
 
     return decorate
+
+
+_OPTIONS_ELSEWHERE = {
+    **dict.fromkeys(("--filter", "--row-filter", "--predicate"), "--where"),
+    **dict.fromkeys(("--column", "--columns", "--selected-fields"), "--select"),
+    **dict.fromkeys(("--sort", "--order-by"), "--sort-by"),
+    **dict.fromkeys(("--snapshot", "--snapshot-id", "--version", "--ref", "--as-of"), "--at"),
+}
+"""Names of options in other programs, and the option here."""
+
+
+class _Command(click.Command):
+    """A command that answers names of other programs, and filters without their option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = {name for parameter in self.params for name in parameter.opts}
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            meant = _OPTIONS_ELSEWHERE.get(error.option_name)
+            if meant in options:
+                ctx.fail(f"No such option '{error.option_name}'. Write {meant}")
+            raise
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message and "--where" in options:
+                ctx.fail(f"{error.message}. Write --where FILTER to choose rows")
+            raise
 
 
 def _first_sentence(function: Function) -> str:

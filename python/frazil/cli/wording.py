@@ -33,7 +33,7 @@ _COMMANDS = (
     (r"\brollback\(\) goes back", "frazil rollback without --any goes back"),
     (r"\brollback\(\)", "frazil rollback"),
     (r"\b(?:(?:table\.)?maintain\.)?compact\(\)", "frazil compact"),
-    (r"\bcompact\((?:order|sort_by)=\.\.\.\)", "frazil compact --sort-by COLUMN"),
+    (r"\bcompact\((?:order|sort_by)=\.\.\.\)", "frazil compact --sort-by COLUMN --all"),
     (r"\brewrite_manifests\(\)", "frazil rewrite-manifests"),
     (r"\bexpire_snapshots\(\)", "frazil expire"),
     (r"\bremove_orphan_files\(\)", "frazil orphans"),

@@ -74,24 +74,25 @@ class Items(list[_Item]):
 setattr(Items, "__call__", lambda self, *_, **__: _refuse_calls(self._property)(self))  # noqa: B010
 
 
-def of_module(name: str, asked: FrameType | None) -> Exception:
-    """The error for a name that the package `frazil` does not have.
+def of_module(name: str, asked: FrameType | None, module: str = "frazil") -> Exception:
+    """The error for a name that the package `frazil` or one of its modules does not have.
 
     `from frazil import name` gets an ImportError with the answer, because Python would replace the text of an
     AttributeError.
 
     Args:
         name: The name.
-        asked: The frame of the package's `__getattr__`.
+        asked: The frame of the module's `__getattr__`.
+        module: The name of the module.
     """
     answer = _answer(["frazil"], name)
-    message = f"module 'frazil' has no attribute {name!r}"
+    message = f"module '{module}' has no attribute {name!r}"
     if answer is None:
         known = asked.f_globals.get("__all__", []) if asked is not None else []
         meant = similar(name, known) if not name.startswith("_") else None
         return AttributeError(message if meant is None else f"{message}. Did you mean '{meant}'?")
     if asked is not None and asked.f_back is not None and _imports(asked.f_back):
-        return ImportError(f"cannot import name {name!r} from 'frazil': {answer}", name="frazil")
+        return ImportError(f"cannot import name {name!r} from '{module}': {answer}", name=module)
     return AttributeError(f"{message}: {answer}")
 
 

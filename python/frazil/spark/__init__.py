@@ -31,7 +31,7 @@ from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, merge_into, update, upsert
 from frazil.spark.sql.entry import sql
 from frazil.spark.streaming import write_stream
-from frazil.spark.tables import save_as_table, view
+from frazil.spark.tables import load_table, save_as_table, view
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
 from frazil.spark.writing.native import WriteLane
@@ -46,6 +46,7 @@ __all__ = [
     "explain",
     "explain_write",
     "functions",
+    "load_table",
     "merge",
     "merge_into",
     "overwrite",

@@ -1,6 +1,7 @@
 """Tables by their location or by their name in a catalog that Spark's settings describe.
 
 `spark.frazil.catalog.prod.uri` is the property `uri` of the catalog `prod`, and `spark.frazil.catalog.prod` its type.
+The settings of the connectors (`spark.sql.catalog.prod.uri`) describe catalogs, too; Frazil's own have precedence.
 PyIceberg's configuration gives the properties that the settings don't give.
 """
 
@@ -15,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from frazil.catalog import load_table
 from frazil.exceptions import InvalidInputError
+from frazil.spark.connector_settings import connector_catalogs
 from frazil.table import Table, open_table
 
-__all__ = ["PREFIX", "Catalogs", "is_name", "load_named", "session_catalogs", "table_of"]
+__all__ = ["PREFIX", "Catalogs", "is_name", "load_named", "own_catalogs", "session_catalogs", "table_of"]
 
 PREFIX = "spark.frazil.catalog."
 """The beginning of the settings that describe catalogs."""
@@ -27,8 +29,17 @@ Catalogs: TypeAlias = Mapping[str, Mapping[str, object]]
 
 def session_catalogs(spark: SparkSession) -> dict[str, dict[str, object]]:
     """The properties of the catalogs that a session's settings describe, by the catalogs' names."""
+    settings = spark.conf.getAll
+    return {
+        **{name: connector.properties for name, connector in connector_catalogs(settings).items()},
+        **own_catalogs(settings),
+    }
+
+
+def own_catalogs(settings: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    """The properties of the catalogs that Frazil's own settings describe."""
     out: dict[str, dict[str, object]] = {}
-    for setting, value in spark.conf.getAll.items():
+    for setting, value in settings.items():
         if setting.startswith(PREFIX):
             name, _, key = setting[len(PREFIX) :].partition(".")
             out.setdefault(name, {})[key or "type"] = value

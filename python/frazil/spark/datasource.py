@@ -67,7 +67,9 @@ _OPTIONS_KEY = "frazil-options"
 
 
 def register(spark: SparkSession) -> None:
-    """Registers the format `frazil` in a session, with the catalogs of its settings (`spark.frazil.catalog.NAME.KEY`).
+    """Registers the format `frazil` in a session, with the catalogs of its settings.
+
+    These are `spark.frazil.catalog.NAME.KEY`, and the settings of the connectors, `spark.sql.catalog.NAME.KEY`.
 
     This is not necessary where Spark finds the package `pyspark_frazil` by itself, and tables are named by their
     locations or by PyIceberg's configuration.

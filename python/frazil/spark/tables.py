@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from frazil.catalog import Catalog, catalog_of
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError
 from frazil.expr import Term
-from frazil.spark.catalogs import session_catalogs, table_of
+from frazil.spark.catalogs import load_named, session_catalogs, table_of
 from frazil.spark.read import read
 from frazil.spark.write import append, overwrite
 from frazil.table import Table
 
-__all__ = ["known_views", "save_as_table", "view"]
+__all__ = ["known_views", "load_table", "save_as_table", "view"]
 
 _MODES = ("error", "append", "overwrite", "ignore")
 
@@ -94,6 +94,24 @@ def _drop(catalog: Catalog, name: str) -> None:
         catalog.drop_table(name, purge=True)
     except FrazilError:  # the error of the write is the one to show
         return
+
+
+def load_table(spark: SparkSession, name: str) -> Table:
+    """Opens a table by its name, in a catalog that the session's settings describe.
+
+    These are the settings `spark.frazil.catalog.NAME.*`, and those of the connectors, `spark.sql.catalog.NAME.*`.
+    PyIceberg's configuration names further catalogs. The result is a table as that of `frazil.load_table`, with its
+    maintenance, branches and updates.
+
+    Args:
+        spark: The session, classic or Connect.
+        name: The table: `catalog.namespace.table`.
+
+    Raises:
+        InvalidInputError: No catalog of this name is known.
+        NotFoundError: The table does not exist.
+    """
+    return load_named(name, session_catalogs(spark))
 
 
 _VIEWS: WeakKeyDictionary[SparkSession, dict[str, Table | str]] = WeakKeyDictionary()

@@ -93,11 +93,13 @@ def compact(session: Session, table: str, **given: Any) -> None:
     found = opened.maintain.compact(dry_run=True, **given)
     plan = {"groups": found.groups, "files": found.rewritten_files, "bytes": found.rewritten_bytes}
     sentence = f"Compaction rewrites {amount(found.rewritten_files, 'file')} ({bytes_text(found.rewritten_bytes)})."
-    if not session.agreed(plan, sentence, not found.rewritten_files):
+    is_order = not found.rewritten_files and given.get("strategy") in ("sort", "zorder")
+    hint = " All files have the right size; --all sorts them nevertheless." if is_order else ""
+    if not session.agreed(plan, sentence + hint, not found.rewritten_files):
         return
     done = opened.maintain.compact(**given)
     made = f"{amount(done.rewritten_files, 'file')} became {amount(done.added_files, 'file')}"
-    session.done(plan, done._asdict(), f"{made} ({bytes_text(done.added_bytes)}).")
+    session.done(plan, done._asdict(), f"{made} ({bytes_text(done.added_bytes)}).{hint}")
 
 
 @changing("orphans")

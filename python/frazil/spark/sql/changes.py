@@ -41,15 +41,13 @@ def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFra
     alias = node.alias or node.target[-1]
     options = commit_options(session, target)
     if node.where is None:
-        row_changes.delete(session.spark, target.table, "true", **options)
-        return session.nothing()
+        return session.done(row_changes.delete(session.spark, target.table, "true", **options))
     where = predicate_of(session, node.where, target.table.schema, alias)
     if where is not None:
-        row_changes.delete(session.spark, target.table, where, **options)
-        return session.nothing()
+        return session.done(row_changes.delete(session.spark, target.table, where, **options))
     with _expressions(session, [node.where], node.target, alias, node.ctes) as (text,):
-        row_changes.delete(session.spark, target.table, f.expr(text), alias=alias, **options)
-    return session.nothing()
+        done = row_changes.delete(session.spark, target.table, f.expr(text), alias=alias, **options)
+    return session.done(done)
 
 
 def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFrame:
@@ -65,16 +63,16 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
     if constants is not None:
         where = "true" if node.where is None else predicate_of(session, node.where, target.table.schema, alias)
         if where is not None:
-            row_changes.update(session.spark, target.table, where, constants, alias=alias, **options)
-            return session.nothing()
+            done = row_changes.update(session.spark, target.table, where, constants, alias=alias, **options)
+            return session.done(done)
     with _expressions(session, texts, node.target, alias, node.ctes) as (where, *values):
         condition: Any = "true"
         if node.where is not None:
             condition = predicate_of(session, node.where, target.table.schema, alias)
             condition = f.expr(where) if condition is None else condition
         columns = {name: f.expr(text) for name, text in zip(names, values, strict=True)}
-        row_changes.update(session.spark, target.table, condition, columns, alias=alias, **options)
-    return session.nothing()
+        done = row_changes.update(session.spark, target.table, condition, columns, alias=alias, **options)
+    return session.done(done)
 
 
 def _constants(schema: Schema, names: list[str], texts: list[str]) -> dict[str, Any] | None:
@@ -116,8 +114,8 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
                 ".".join(_without(name, alias, node.target)): f.expr(rest.pop(0)) for name in clause.columns or ()
             }
             merge = _clause(merge, clause, condition, values or None)
-        merge.merge()
-    return session.nothing()
+        done = merge.merge()
+    return session.done(done)
 
 
 def _condition(on: str) -> Any:

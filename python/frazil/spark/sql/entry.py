@@ -20,7 +20,7 @@ from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
 from frazil.spark.sql.procedures import call
 from frazil.spark.sql.queries import run, spliced
-from frazil.spark.sql.session import Given, Session
+from frazil.spark.sql.session import Given, Session, condition_of, unknown_catalogs
 from frazil.table import Table
 
 __all__ = ["sql"]
@@ -35,6 +35,8 @@ def sql(
     *,
     args: Mapping[str, object] | Sequence[object] | None = None,
     catalogs: Mapping[str, Catalog | Mapping[str, object]] | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
 ) -> DataFrame:
     """Runs a statement of SQL over tables: a query, a change of rows, a definition, or a call of a procedure.
 
@@ -58,13 +60,20 @@ def sql(
         engine: As for `read`.
         args: Parameters of the statement, as `spark.sql` takes them: a dictionary for `:name`, a list for `?`.
         catalogs: Catalogs by name: those of `frazil.catalog`, or their properties.
+        snapshot_properties: Properties to add to the summary of the statement's snapshot. INSERT, MERGE, UPDATE,
+            DELETE and TRUNCATE take them.
+        job_id: A name for the job of such a statement, as for `append`. If a snapshot of the branch already has it,
+            nothing is done. So a job that runs again commits once. Each statement of a job needs a name of its own.
 
     Returns:
-        The rows of a query, the answer of a procedure or of SHOW and DESCRIBE, or no rows.
+        The rows of a query, or the answer of a procedure or of SHOW and DESCRIBE. A statement that changes rows
+        returns one row that says what it did, with the columns of `Table.last_commit`. Its `snapshot_id` is null if
+        nothing was committed. Other statements return no rows.
 
     Raises:
-        InvalidInputError: The statement can't be read, or does not fit the tables.
-        NotFoundError: A table or a version does not exist.
+        InvalidInputError: The statement can't be read, or does not fit the tables. Also if `job_id` or
+            `snapshot_properties` are given for a statement that does not change rows.
+        NotFoundError: A catalog, a table or a version does not exist.
         UnsupportedError: The statement is known but can't be done. The hint says which call does it.
         CommitConflictError: Another commit changed what this one relies on.
     """
@@ -75,18 +84,40 @@ def sql(
         name: one if isinstance(one, (Table, Scan)) else os.fspath(one) for name, one in (tables or {}).items()
     }
     if not _has_parser():
+        if job_id is not None or snapshot_properties:
+            raise UnsupportedError(
+                "statements that change rows need the package sqlglot", hint="pip install 'frazil[sql]'"
+            )
         return _without_parser(spark, statement, given, planning, engine, args)
     text, named = _named_parameters(statement, args)
-    session = Session(spark, given, catalogs, named, planning, engine)
+    session = Session(
+        spark, given, catalogs, named, planning, engine, job_id=job_id, snapshot_properties=snapshot_properties
+    )
+    with unknown_catalogs(session):
+        return _done(session, statement, text, args)
+
+
+def _done(session: Session, statement: str, text: str, args: Any) -> DataFrame:
     try:
         node = parse(text)
     except InvalidInputError:
         if _mentions_known(session, text):
             raise
-        return spark.sql(statement, args)  # type: ignore[arg-type]
+        node = nodes.Foreign(text)
+    _check_job(session, node)
     if isinstance(node, nodes.Foreign):
         return _foreign(session, statement, args)
     return _DONE[type(node)](session, node, text)
+
+
+def _check_job(session: Session, node: object) -> None:
+    """Refuses the name of a job for a statement that could not record it."""
+    if isinstance(node, _CHANGES) or (session.job_id is None and not session.snapshot_properties):
+        return
+    raise InvalidInputError(
+        "this statement does not change rows, so it can't record job_id and snapshot_properties",
+        hint="INSERT, MERGE, UPDATE, DELETE and TRUNCATE take them. COPY INTO knows the files that it has loaded",
+    )
 
 
 def _has_parser() -> bool:
@@ -137,12 +168,12 @@ def _foreign(session: Session, statement: str, args: Any) -> DataFrame:
     except Exception as error:
         if not _mentions_known(session, statement):
             raise
+        hint = "The guide 'SQL in PySpark' lists the statements; the methods of the table and its catalog do the rest"
+        said = {"spark": " ".join(str(error).split())[:200]}
+        if condition_of(error) == "PARSE_SYNTAX_ERROR":
+            raise InvalidInputError("the statement can't be read", said, hint) from error
         words = " ".join(statement.split()[:2]).upper()
-        raise UnsupportedError(
-            f"{words} can't be done with tables of Frazil's",
-            {"spark": str(error).splitlines()[0][:200]},
-            "The guide 'SQL in PySpark' lists the statements; the methods of the table and its catalog do the rest",
-        ) from error
+        raise UnsupportedError(f"{words} can't be done with tables of Frazil's", said, hint) from error
 
 
 def _query(session: Session, node: nodes.Query, _: str) -> DataFrame:
@@ -155,6 +186,8 @@ def _refused(session: Session, node: nodes.Refused, statement: str) -> DataFrame
     about = f" of {shown(node.names[0])}" if node.names else ""
     raise UnsupportedError(f"{node.what}{about} can't be done", hint=node.remedy)
 
+
+_CHANGES = (nodes.Insert, nodes.Truncate, nodes.Delete, nodes.Update, nodes.Merge)
 
 _DONE: dict[type, Callable[[Session, Any, str], DataFrame]] = {
     nodes.Query: _query,

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from frazil.exceptions import InvalidInputError
+from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.predicates import constants_of, equal_to, predicate_of
@@ -42,16 +43,16 @@ def insert(session: Session, node: nodes.Insert, statement: str) -> DataFrame:
                 f"REPLACE WHERE {node.replace_where} can't be said as a filter",
                 hint="Compare columns with constants, or DELETE the rows and INSERT the new ones",
             )
-        overwrite(rows, table, where, **options)
+        done = overwrite(rows, table, where, **options)
     elif not node.overwrite:
-        append(rows, table, **options, merge_schema=evolves)
+        done = append(rows, table, **options, merge_schema=evolves)
     elif (session.spark.conf.get(_PARTITION_MODE, "static") or "").lower() == "dynamic":
-        overwrite_partitions(rows, table, **options)
+        done = overwrite_partitions(rows, table, **options)
     else:
         static = {column: text for column, text in node.partition if text is not None}
         replaced = equal_to(session, table.schema, named(table, static)) if static else None
-        overwrite(rows, table, replaced, **options)
-    return session.nothing()
+        done = overwrite(rows, table, replaced, **options)
+    return session.done(done)
 
 
 def truncate(session: Session, node: nodes.Truncate, statement: str) -> DataFrame:
@@ -62,8 +63,9 @@ def truncate(session: Session, node: nodes.Truncate, statement: str) -> DataFram
     where = None
     if node.partition:
         where = equal_to(session, target.table.schema, named(target.table, constant(node.partition)))
-    target.table.delete("true" if where is None else where, branch=target.branch)
-    return session.nothing()
+    options = commit_options(session, target)
+    done = row_changes.delete(session.spark, target.table, "true" if where is None else where, **options)
+    return session.done(done)
 
 
 def constant(partition: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
@@ -164,8 +166,9 @@ def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
 
 
 def commit_options(session: Session, target: Target) -> dict[str, Any]:
-    """The branch that a statement changes, and the properties of its snapshot."""
+    """The branch that a statement changes, the name of its job, and the properties of its snapshot."""
     return {
         "branch": target.branch or wap_branch(session, target.table),
-        "snapshot_properties": wap_properties(session, target.table),
+        "snapshot_properties": {**(session.snapshot_properties or {}), **(wap_properties(session, target.table) or {})},
+        "job_id": session.job_id,
     }

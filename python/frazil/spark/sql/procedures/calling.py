@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.procedures.key_tables import PROCEDURES as OF_SYS
 from frazil.spark.sql.procedures.maintenance import PROCEDURES as OF_MAINTENANCE
@@ -32,11 +32,7 @@ def call(session: Session, node: nodes.Call, statement: str) -> DataFrame:
         return session.spark.sql(statement, session.args)
     catalog = node.name[0] if len(node.name) > 2 else None
     if catalog is not None and catalog not in session.catalogs and catalog not in session.tables:
-        raise NotFoundError(
-            f"catalog '{catalog}' is not known",
-            {"catalog": catalog},
-            "Give it by catalogs=, or set spark.frazil.catalog.NAME.type and its other properties",
-        )
+        raise session.no_such_catalog(catalog)
     if catalog is None and session.current:
         catalog = session.current[0]
     name = node.name[-1].lower()

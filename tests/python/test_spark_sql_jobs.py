@@ -1,0 +1,189 @@
+"""Statements of SQL in jobs: names of jobs, results, unknown catalogs, and the settings of the connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+
+pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("c", pa.string())])
+ROWS = pa.table([[1, 2, 3], ["a", "b", "a"]], schema=SCHEMA)
+CONNECTOR = "org.apache.iceberg.spark.SparkCatalog"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> fz.Catalog:
+    catalog = fz.catalog("lake", warehouse=tmp_path / "lake")
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", data=ROWS)
+    return catalog
+
+
+@pytest.fixture
+def settings(spark: Any) -> Iterator[Any]:
+    made: list[str] = ["spark.frazil.sql.current"]
+
+    def set_all(given: dict[str, str]) -> None:
+        for name, value in given.items():
+            made.append(name)
+            spark.conf.set(name, value)
+
+    yield set_all
+    for name in made:
+        spark.conf.unset(name)
+
+
+STATEMENTS = {
+    "insert into lake.db.t values (4, 'd')": (1, 0, 0),
+    "insert overwrite lake.db.t values (4, 'd')": (1, 3, 0),
+    "insert into lake.db.t replace where id = 2 values (2, 'z')": (1, 1, 0),
+    "update lake.db.t set c = 'z' where id < 3": (0, 0, 2),
+    "update lake.db.t set c = concat(c, 'z') where id < 3": (0, 0, 2),
+    "delete from lake.db.t where id < 3": (0, 2, 0),
+    "delete from lake.db.t where id in (select 3)": (0, 1, 0),
+    "truncate table lake.db.t": (0, 3, 0),
+    "merge into lake.db.t t using (select * from values (3L, 'x'), (9L, 'y') as v(id, c)) s on t.id = s.id "
+    "when matched then update set * when not matched then insert *": (1, 0, 1),
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_with_a_job_name_commits_once(statement: str, spark: Any, lake: fz.Catalog) -> None:
+    given = {"catalogs": {"lake": lake}, "job_id": "night/1", "snapshot_properties": {"why": "test"}}
+    done = fz.spark.sql(spark, statement, **given).collect()
+    table = lake.load_table("db.t")
+    assert [(row.rows_added, row.rows_deleted, row.rows_updated) for row in done] == [STATEMENTS[statement]]
+    assert done[0].snapshot_id == table.snapshot.id
+    summary = table.snapshot.summary
+    assert (summary["frazil.job-id"], summary["why"]) == ("night/1", "test")
+    (again,) = fz.spark.sql(spark, statement, **given).collect()
+    assert (again.snapshot_id, again.rows_added, again.snapshots) == (None, 0, 0)
+    assert lake.load_table("db.t").snapshot.id == table.snapshot.id
+
+
+def test_names_of_jobs_belong_to_a_branch(spark: Any, lake: fz.Catalog) -> None:
+    lake.load_table("db.t").refs.create_branch("audit")
+    for name in ("lake.db.t", "lake.db.t.branch_audit", "lake.db.t"):
+        fz.spark.sql(spark, f"insert into {name} values (4, 'd')", catalogs={"lake": lake}, job_id="night/1")
+    table = lake.load_table("db.t")
+    assert (table.scan().count(), table.scan(at="audit").count()) == (4, 4)
+
+
+RECORD_NOTHING = (
+    "select * from lake.db.t",
+    "drop table lake.db.t",
+    "create table lake.db.u as select 1 as id",
+    "call lake.system.expire_snapshots('db.t')",
+    "insert into elsewhere values (1)",
+    "delete from elsewhere",
+    "show tables",
+)
+
+
+@pytest.mark.parametrize("statement", RECORD_NOTHING)
+def test_statements_that_cannot_record_a_job_are_refused(statement: str, spark: Any, lake: fz.Catalog) -> None:
+    for given in ({"job_id": "night/1"}, {"snapshot_properties": {"why": "test"}}):
+        with pytest.raises(fz.InvalidInputError, match="can't record job_id and snapshot_properties"):
+            fz.spark.sql(spark, statement, catalogs={"lake": lake}, **given)
+    assert lake.list_tables("db") == ["db.t"]
+
+
+UNKNOWN = (
+    "select * from prd.db.t",
+    "insert into prd.db.t values (1, 'a')",
+    "update prd.db.t set c = 'a'",
+    "delete from prd.db.t",
+    "merge into prd.db.t t using (select 1 as id) s on t.id = s.id when matched then delete",
+    "truncate table prd.db.t",
+    "drop table prd.db.t",
+    "alter table prd.db.t add column x int",
+    "describe prd.db.t",
+    "show tables in prd.db",
+    "create namespace prd.db",
+    "use prd.db",
+    "use prd",
+    "call prd.system.expire_snapshots('db.t')",
+)
+
+
+@pytest.mark.parametrize("statement", UNKNOWN)
+def test_a_catalog_that_nobody_knows_is_an_error_that_lists_the_known_ones(
+    statement: str, spark: Any, lake: fz.Catalog
+) -> None:
+    with pytest.raises(fz.NotFoundError, match="catalog 'prd' is not known") as raised:
+        fz.spark.sql(spark, statement, catalogs={"lake": lake, "other": lake})
+    assert raised.value.context["catalogs"] == "lake, other"
+    assert "catalogs={'prd': frazil.catalog(…)}" in raised.value.hint
+    assert "spark.frazil.catalog.prd.type" in raised.value.hint
+
+
+def test_an_unknown_catalog_before_a_current_one_is_named_in_the_hint(
+    spark: Any, settings: Any, lake: fz.Catalog
+) -> None:
+    settings({"spark.frazil.sql.current": "lake.db"})
+    with pytest.raises(fz.NotFoundError, match=r"there is no table.*prd.db.t") as raised:
+        fz.spark.sql(spark, "select * from prd.db.t", catalogs={"lake": lake})
+    assert raised.value.context["catalogs"] == "lake"
+    assert "'prd' is no catalog that is known" in raised.value.hint
+    with pytest.raises(fz.NotFoundError, match=r"there is no table.*db.u") as raised:
+        fz.spark.sql(spark, "select * from db.u", catalogs={"lake": lake})
+    assert "catalogs" not in raised.value.context
+
+
+def test_functions_find_tables_by_the_settings_of_the_connectors(
+    spark: Any, settings: Any, lake: fz.Catalog, tmp_path: Path
+) -> None:
+    settings({"spark.sql.catalog.job": CONNECTOR, "spark.sql.catalog.job.type": "hadoop"})
+    settings({"spark.sql.catalog.job.warehouse": str(tmp_path / "lake")})
+    # A catalog that can't be opened is no hindrance to others.
+    settings({"spark.sql.catalog.old": CONNECTOR, "spark.sql.catalog.old.type": "jdbc"})
+    settings({"spark.sql.catalog.old.uri": "jdbc:mysql://127.0.0.1/db"})
+    assert fz.spark.read(spark, "job.db.t").count() == 3
+    assert fz.spark.append(spark.createDataFrame([(4, "d")], "id long, c string"), "job.db.t").rows_added == 1
+    changed = spark.createDataFrame([(4, "e"), (5, "f")], "id long, c string")
+    done = fz.spark.merge(changed, "job.db.t", on="id", when_matched_update=True, when_not_matched_insert=True)
+    assert (done.rows_added, done.rows_updated) == (1, 1)
+    assert fz.spark.sql(spark, "select count(*) as n from job.db.t").first().n == 5
+    assert fz.spark.load_table(spark, "job.db.t").maintain.compact(rewrite_all=True, spark=spark).added_files == 1
+    with pytest.raises(fz.InvalidInputError, match="no catalog of this name is known"):
+        fz.spark.load_table(spark, "prd.db.t")
+    fz.spark.register(spark)
+    try:
+        assert spark.read.format("frazil").load("job.db.t").count() == 5
+    finally:
+        for name in ("job", "old"):
+            for key in ("", ".type", ".warehouse", ".uri"):
+                spark.conf.unset(f"spark.sql.catalog.{name}{key}")
+        fz.spark.register(spark)
+
+
+def test_a_default_catalog_without_its_jar_keeps_no_short_name_from_being_found(
+    spark: Any, settings: Any, lake: fz.Catalog, tmp_path: Path
+) -> None:
+    settings({"spark.sql.catalog.job": CONNECTOR, "spark.sql.catalog.job.type": "hadoop"})
+    settings({"spark.sql.catalog.job.warehouse": str(tmp_path / "lake"), "spark.sql.defaultCatalog": "job"})
+    fz.spark.sql(spark, "use job.db")
+    spark.createDataFrame([(3, "z"), (7, "g")], "id long, c string").createOrReplaceTempView("arrived")
+    done = fz.spark.sql(
+        spark,
+        "merge into t using arrived on t.id = arrived.id when matched then update set * when not matched then insert *",
+    ).first()
+    assert (done.rows_added, done.rows_updated) == (1, 1)
+    assert fz.spark.sql(spark, "select count(*) as n from t").first().n == 4
+    with pytest.raises(fz.NotFoundError, match=r"there is no table.*db.nope"):
+        fz.spark.sql(spark, "delete from nope")
+    spark.catalog.dropTempView("arrived")
+
+
+def test_a_misspelt_statement_shows_the_error_of_spark(spark: Any, settings: Any, lake: fz.Catalog) -> None:
+    settings({"spark.frazil.sql.current": "lake.db"})
+    with pytest.raises(fz.InvalidInputError, match=r"the statement can't be read.*near 'selec'"):
+        fz.spark.sql(spark, "selec id from t", catalogs={"lake": lake})
