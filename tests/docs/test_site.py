@@ -34,7 +34,7 @@ merge-on-read | migrat | lakehouse | data lake | delta lake | hudi | zero-copy |
 materialized view | two-phase commit | release notes
 """
 WORDS_OF_USERS = [word.strip() for word in WORDS.replace("\n", " ").split("|")]
-MOST_LINES = 60
+MOST_LINES = 85
 MOST_FILES = 20
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 REPOSITORY = re.compile(r"https://(?:raw\.githubusercontent|github)\.com/frazil/frazil/(?:(?:blob|tree)/)?main/(.*)")
