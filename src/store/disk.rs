@@ -1,17 +1,51 @@
 //! Steps of writing a file that survives a crash: new folders, synced bytes, an exclusive name, synced folders.
 //!
 //! A name is durable once its folder was synced, and bytes once their file was. An error of a sync is an error of the
-//! write, because the kernel reports it only once.
+//! write, because the kernel reports it only once. Steps with `unsynced` in their names leave the syncs to
+//! [`Unsynced`](super::unsynced::Unsynced).
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use super::failure::GONE;
 #[cfg(test)]
-use super::journal::{Step, record};
+use super::journal::{Step, check_sync, record};
+use crate::error::{Error, ErrorKind};
+
+/// The crate's error for an I/O error on `path`.
+pub(super) fn io_error(action: &str, path: &str, e: io::Error) -> Error {
+    let kind = match e.kind() {
+        // A path below a file does not exist.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
+        io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+        _ => ErrorKind::Store,
+    };
+    let error = Error::new(kind, format!("cannot {action} the file")).with("path", path);
+    let error = match kind {
+        ErrorKind::NotFound if e.kind() == io::ErrorKind::NotADirectory => {
+            error.hint("A part of the path is a file, not a folder: check the path")
+        }
+        ErrorKind::NotFound => error.hint(GONE),
+        ErrorKind::PermissionDenied => error.hint("Check the permissions of the file and its folders"),
+        _ => error,
+    };
+    error.because(e)
+}
 
 /// Creates a folder and its parents, and makes their names durable.
 pub(super) fn make_folders(folder: &Path) -> io::Result<()> {
+    make_missing(folder, sync_parent)
+}
+
+/// Creates a folder and its parents. The caller makes their names durable.
+pub(super) fn make_folders_unsynced(folder: &Path) -> io::Result<()> {
+    make_missing(folder, |_| Ok(()))
+}
+
+/// Creates the missing ones of a folder and its parents. `made` gets each of them.
+fn make_missing(folder: &Path, made: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut next = Some(folder);
     while let Some(path) = next.filter(|path| !path.as_os_str().is_empty() && !path.is_dir()) {
@@ -22,17 +56,19 @@ pub(super) fn make_folders(folder: &Path) -> io::Result<()> {
         match fs::create_dir(path) {
             // Another writer was first. A file with this name is an error.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
-            made => made?,
+            created => created?,
         }
         #[cfg(test)]
         record(Step::MakeFolder(path));
-        sync_parent(path)?;
+        made(path)?;
     }
     Ok(())
 }
 
 /// Makes the bytes of a file durable.
 pub(super) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    check_sync(_path)?;
     file.sync_all()?;
     #[cfg(test)]
     record(Step::SyncFile(_path));
@@ -44,30 +80,42 @@ pub(super) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
 /// # Errors
 /// `AlreadyExists` if another file has the name. After any other error the file may have it.
 pub(super) fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
+    let has_two = give_name(temporary, target)?;
+    sync_parent(target)?;
+    if has_two {
+        // The second name does no harm if it can't be removed.
+        let _ = remove(temporary);
+    }
+    Ok(())
+}
+
+/// As [`publish`], but the caller makes the name durable.
+pub(super) fn publish_unsynced(temporary: &Path, target: &Path) -> io::Result<()> {
+    if give_name(temporary, target)? {
+        let _ = remove(temporary);
+    }
+    Ok(())
+}
+
+/// Gives a file another name, which must be free. Returns whether it has both names.
+fn give_name(temporary: &Path, target: &Path) -> io::Result<bool> {
     match fs::hard_link(temporary, target) {
         Ok(()) => {
             #[cfg(test)]
             record(Step::Link(temporary, target));
-            sync_parent(target)?;
-            // The second name does no harm if it can't be removed.
-            let _ = remove(temporary);
-            Ok(())
+            Ok(true)
         }
         // A network file system repeats a request whose answer was lost. The name is then our own.
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_same_file(temporary, target) => {
-            sync_parent(target)?;
-            let _ = remove(temporary);
-            Ok(())
-        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_same_file(temporary, target) => Ok(true),
         Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
-            publish_by_rename(temporary, target)
+            give_name_by_rename(temporary, target).map(|()| false)
         }
         Err(e) => Err(e),
     }
 }
 
-/// Publishes a file in a file system without hard links.
-pub(super) fn publish_by_rename(temporary: &Path, target: &Path) -> io::Result<()> {
+/// Gives a file another name in a file system without hard links.
+fn give_name_by_rename(temporary: &Path, target: &Path) -> io::Result<()> {
     match rename_to_free_name(temporary, target) {
         Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => {
             claim_and_rename(temporary, target)?;
@@ -76,7 +124,7 @@ pub(super) fn publish_by_rename(temporary: &Path, target: &Path) -> io::Result<(
     }
     #[cfg(test)]
     record(Step::Rename(temporary, target));
-    sync_parent(target)
+    Ok(())
 }
 
 /// A rename that fails if the name is taken.
@@ -116,10 +164,16 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the names in the folder of `path` durable. Some file systems can't sync folders and order names themselves.
+/// Makes the names in the folder of `path` durable.
 fn sync_parent(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Makes the names in a folder durable. Some file systems can't sync folders and order names themselves.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    #[cfg(test)]
+    check_sync(folder)?;
     let synced = match File::open(folder) {
         // A folder that may be written but not listed can't be opened.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -167,7 +221,7 @@ mod tests {
     #[test]
     fn names_are_exclusive_without_hard_links() {
         type Publish = fn(&Path, &Path) -> io::Result<()>;
-        for way in [publish_by_rename as Publish, claim_and_rename] {
+        for way in [give_name_by_rename as Publish, claim_and_rename] {
             let folder = tempfile::tempdir().unwrap();
             let target = folder.path().join("v1");
             let wins = std::thread::scope(|scope| {

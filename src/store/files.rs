@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::check_at_most;
 use super::location;
+use super::unsynced::Unsynced;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::parallel;
 
@@ -110,6 +111,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// A writer that streams a new file to its final place and makes it durable on [`StoreWriter::finish`].
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>>;
+
+    /// As [`Store::create`], but [`StoreWriter::finish`] may leave the file to [`Unsynced::sync`], which makes it
+    /// durable with many others. Only local stores do so.
+    fn create_unsynced(&self, path: &str, _unsynced: &Arc<Unsynced>) -> Result<Box<dyn StoreWriter>> {
+        self.create(path)
+    }
 
     /// Lists the files directly in a folder, in no order. Empty if the folder does not exist.
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>>;
@@ -252,6 +259,7 @@ pub trait Fetching: Send {
 
 /// A file that is being written. Dropping it without [`StoreWriter::finish`] leaves no file.
 pub trait StoreWriter: std::io::Write + Send {
-    /// Makes the file complete and durable. Returns its length.
+    /// Makes the file complete and durable. Returns its length. A file of [`Store::create_unsynced`] may be durable
+    /// later.
     fn finish(self: Box<Self>) -> Result<u64>;
 }

@@ -1,4 +1,4 @@
-//! Records the steps of local writes in tests, to build the states that a crash may leave.
+//! Records the steps of local writes in tests, to build the states that a crash may leave. Lets syncs fail.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -36,6 +36,30 @@ pub(crate) fn steps_below<T>(folder: &Path, work: impl FnOnce() -> T) -> (T, Vec
     let mut recorders = RECORDERS.lock().unwrap();
     let own = recorders.iter().position(|(root, _)| root == folder).unwrap();
     (done, recorders.remove(own).1)
+}
+
+/// The folders below which syncs fail, and the number of syncs that succeed before.
+static FAULTS: Mutex<Vec<(PathBuf, usize)>> = Mutex::new(Vec::new());
+
+/// Lets syncs below a folder fail while `work` runs, in all threads, after the first `good` ones.
+pub(crate) fn with_failing_syncs<T>(folder: &Path, good: usize, work: impl FnOnce() -> T) -> T {
+    FAULTS.lock().unwrap().push((folder.to_path_buf(), good));
+    let done = work();
+    FAULTS.lock().unwrap().retain(|(root, _)| root != folder);
+    done
+}
+
+/// The error that a sync has, if a test wants it to fail.
+pub(super) fn check_sync(path: &Path) -> std::io::Result<()> {
+    let mut faults = FAULTS.lock().unwrap();
+    match faults.iter_mut().find(|(root, _)| path.starts_with(root)) {
+        Some((_, 0)) => Err(std::io::Error::other("the disk is broken")),
+        Some((_, good)) => {
+            *good -= 1;
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }
 
 pub(super) fn record(step: Step<'_>) {

@@ -2,17 +2,18 @@
 //!
 //! New files appear complete. Bytes are written to a temporary file in the same folder and synced. A hard link then
 //! gives the file its name, and fails if the name is taken. So `put_if_absent` can publish a commit atomically. The
-//! module `disk` has the single steps.
+//! module `disk` has the single steps. Files of `create_unsynced` are synced later, by `unsynced`.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::disk;
-use super::failure::GONE;
+use super::disk::{self, io_error};
 use super::limits::{Holes, ReadFailure, check_at_most, check_bytes, most_bytes, read_exactly};
 use super::location::{local_path, local_spelling, normalise};
+use super::unsynced::Unsynced;
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -60,27 +61,6 @@ impl Drop for TemporaryFolder {
 /// Whether a location is a file of a local file system.
 pub fn is_file(location: &str) -> bool {
     local_path(location).is_ok_and(|path| Path::new(&path).is_file())
-}
-
-/// The crate's error for an I/O error on `path`.
-fn io_error(action: &str, path: &str, e: io::Error) -> Error {
-    let kind = match e.kind() {
-        // A path below a file does not exist.
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
-        io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
-        io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
-        _ => ErrorKind::Store,
-    };
-    let error = Error::new(kind, format!("cannot {action} the file")).with("path", path);
-    let error = match kind {
-        ErrorKind::NotFound if e.kind() == io::ErrorKind::NotADirectory => {
-            error.hint("A part of the path is a file, not a folder: check the path")
-        }
-        ErrorKind::NotFound => error.hint(GONE),
-        ErrorKind::PermissionDenied => error.hint("Check the permissions of the file and its folders"),
-        _ => error,
-    };
-    error.because(e)
 }
 
 /// Opens a regular file. Does not wait for the other end of a pipe, and refuses folders, pipes and devices.
@@ -189,16 +169,19 @@ impl Store for LocalStore {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let mut writer = LocalWriter::create(path)?;
         writer.write_all(bytes).map_err(|e| io_error("write", path, e))?;
-        disk::sync_file(&writer.file, &writer.temporary).map_err(|e| io_error("write", path, e))?;
-        writer.published = true;
-        disk::replace(&writer.temporary, &writer.target).map_err(|e| {
-            let _ = disk::remove(&writer.temporary);
-            io_error("replace", path, e)
-        })
+        disk::sync_file(&writer.file, &writer.temporary.path).map_err(|e| io_error("write", path, e))?;
+        disk::replace(&writer.temporary.path, &writer.target).map_err(|e| io_error("replace", path, e))?;
+        writer.temporary.is_gone = true;
+        Ok(())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
         Ok(Box::new(LocalWriter::create(path)?))
+    }
+
+    fn create_unsynced(&self, path: &str, unsynced: &Arc<Unsynced>) -> Result<Box<dyn StoreWriter>> {
+        let make = |folder: &Path| unsynced.make_folder(path, folder);
+        Ok(Box::new(LocalWriter { unsynced: Some(unsynced.clone()), ..LocalWriter::begin(path, make)? }))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
@@ -313,29 +296,61 @@ fn entries(folder: &str) -> Result<Vec<(String, fs::Metadata)>> {
 struct LocalWriter {
     path: String,
     target: PathBuf,
-    temporary: PathBuf,
+    temporary: TemporaryName,
     file: File,
-    published: bool,
+    /// What syncs the file later, if it is not synced at its end.
+    unsynced: Option<Arc<Unsynced>>,
+}
+
+/// The name of an unfinished file, which is removed with it.
+struct TemporaryName {
+    path: PathBuf,
+    is_gone: bool,
+}
+
+impl Drop for TemporaryName {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl LocalWriter {
     fn create(path: &str) -> Result<Self> {
+        LocalWriter::begin(path, |folder| {
+            disk::make_folders(folder).map_err(|e| io_error("make the folder of", path, e))
+        })
+    }
+
+    /// Begins a file in a folder, which `make` makes if it is missing.
+    fn begin(path: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let target = local_path(path)?;
         let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(Error::invalid("the path does not name a file").with("path", path));
         };
-        disk::make_folders(folder).map_err(|e| io_error("make the folder of", path, e))?;
+        make(folder)?;
         let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::new_v4().simple()));
         let file = File::create_new(&temporary).map_err(|e| io_error("create", path, e))?;
-        Ok(LocalWriter { path: path.to_owned(), target, temporary, file, published: false })
+        let temporary = TemporaryName { path: temporary, is_gone: false };
+        Ok(LocalWriter { path: path.to_owned(), target, temporary, file, unsynced: None })
     }
 
     /// Syncs the bytes, gives them their name if it is free, and syncs the folder.
     fn publish(mut self) -> Result<u64> {
-        disk::sync_file(&self.file, &self.temporary).map_err(|e| io_error("write", &self.path, e))?;
+        disk::sync_file(&self.file, &self.temporary.path).map_err(|e| io_error("write", &self.path, e))?;
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
-        disk::publish(&self.temporary, &self.target).map_err(|e| io_error("create", &self.path, e))?;
-        self.published = true;
+        disk::publish(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+        self.temporary.is_gone = true;
+        Ok(size)
+    }
+
+    /// Gives the bytes their name if it is free, and leaves the syncs to `unsynced`.
+    fn publish_unsynced(mut self, unsynced: &Unsynced) -> Result<u64> {
+        let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
+        disk::publish_unsynced(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+        self.temporary.is_gone = true;
+        unsynced.add(&self.path, &self.target, self.file)?;
         Ok(size)
     }
 }
@@ -351,15 +366,10 @@ impl Write for LocalWriter {
 }
 
 impl StoreWriter for LocalWriter {
-    fn finish(self: Box<Self>) -> Result<u64> {
-        self.publish()
-    }
-}
-
-impl Drop for LocalWriter {
-    fn drop(&mut self) {
-        if !self.published {
-            let _ = fs::remove_file(&self.temporary);
+    fn finish(mut self: Box<Self>) -> Result<u64> {
+        match self.unsynced.take() {
+            Some(unsynced) => self.publish_unsynced(&unsynced),
+            None => self.publish(),
         }
     }
 }

@@ -22,6 +22,7 @@
 //! - `put_once`: makes an object only if nobody else has made it: the atomic publish of a commit
 //! - `ranges`: which requests to make for ranges of a file: close ranges are joined, and large ones are split
 //! - `runtime`: the asynchronous runtime of network stores, and how blocking calls wait for it
+//! - `unsynced`: new files that are complete but not durable yet, and their common sync
 //! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
@@ -49,6 +50,7 @@ mod ranges;
 mod runtime;
 #[cfg(test)]
 pub(crate) mod testing;
+mod unsynced;
 
 pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
@@ -57,3 +59,4 @@ pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;
 pub use options::StoreOptions;
+pub use unsynced::Unsynced;

@@ -3,6 +3,8 @@
 //! The steps of a commit on the local disk are recorded. Each state that a crash may leave is then built in a folder
 //! of its own. It has some of the first steps, where those that were not synced may be missing. The table must open
 //! there, with the old rows or with the new ones. Once the commit returned, it must have the new ones.
+//!
+//! The order of syncs is checked as well: all data files and their folders are synced before the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,34 +14,52 @@ use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
 use tempfile::TempDir;
 
 use crate::data::arrow::schema::to_arrow;
+use crate::error::Result;
 use crate::format::catalog::NewTable;
 use crate::format::commit::CommitOptions;
 use crate::format::ident::TableIdent;
+use crate::format::maintenance::{BucketCompaction, CompactOptions, CompactRules, Maintenance};
 use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam::Table;
-use crate::store::journal::{JournalStep, steps_below};
+use crate::rows::stream::RowReader;
+use crate::store::journal::{JournalStep, steps_below, with_failing_syncs};
 use crate::tables::{catalog, open::open};
 use crate::types::{Field, PrimitiveType as P, Schema};
+
+/// Tables without partitions, and with a partition for each row.
+const PARTITIONINGS: [&[&str]; 2] = [&[], &["p"]];
 
 /// The content of a folder: files with their bytes. Folders have no bytes.
 type Disk = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-fn created(warehouse: &Path, format: &TableFormat) -> Arc<dyn Table> {
+fn created(warehouse: &Path, format: &TableFormat, partition_by: &[&str]) -> Arc<dyn Table> {
     let properties = [("type", "filesystem"), ("warehouse", warehouse.to_str().unwrap())];
     let properties = properties.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let catalog = catalog::open("c", BTreeMap::from(properties)).unwrap();
     catalog.create_namespace(&["n".to_owned()], &BTreeMap::new()).unwrap();
-    let schema = Schema::new(0, vec![Field::new(1, "id", true, P::Long)], vec![]);
+    let fields = vec![Field::new(1, "id", true, P::Long), Field::new(2, "p", true, P::Long)];
+    let schema = Schema::new(0, fields, vec![]);
+    let new =
+        NewTable { partition_by: partition_by.iter().map(|text| (*text).to_owned()).collect(), ..NewTable::default() };
     let ident = TableIdent::parse("n.t").unwrap();
-    catalog.create_table(&ident, &schema, NewTable::default(), format).unwrap()
+    catalog.create_table(&ident, &schema, new, format).unwrap()
+}
+
+/// Rows that are in a partition of their own each, if the table has partitions.
+fn rows(table: &dyn Table, ids: &[i64]) -> RowReader {
+    let arrow = to_arrow(table.schema()).unwrap();
+    let ids = Arc::new(Int64Array::from(ids.to_vec()));
+    let batch = RecordBatch::try_new(arrow.clone(), vec![ids.clone(), ids]);
+    Box::new(RecordBatchIterator::new([batch], arrow))
+}
+
+fn try_append(table: &dyn Table, ids: &[i64]) -> Result<Arc<dyn Table>> {
+    table.append(rows(table, ids), &WriteOptions::default(), &CommitOptions::default())
 }
 
 fn append(table: &dyn Table, ids: &[i64]) -> Arc<dyn Table> {
-    let arrow = to_arrow(table.schema()).unwrap();
-    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(ids.to_vec()))]);
-    let rows = Box::new(RecordBatchIterator::new([batch], arrow));
-    table.append(rows, &WriteOptions::default(), &CommitOptions::default()).unwrap()
+    try_append(table, ids).unwrap()
 }
 
 /// The files and folders below a folder.
@@ -66,21 +86,38 @@ fn is_synced(step: &JournalStep, later: &[JournalStep]) -> bool {
     }
 }
 
+/// The synced bytes of files, and the first name that each name stands for. A file is synced under any of its names,
+/// before or after it gets another one.
+fn synced_bytes(steps: &[JournalStep]) -> (BTreeMap<&Path, &Vec<u8>>, BTreeMap<&Path, &Path>) {
+    let (mut synced, mut firsts) = (BTreeMap::new(), BTreeMap::new());
+    for step in steps {
+        match step {
+            JournalStep::Link(from, to) | JournalStep::Rename(from, to) => {
+                let first = firsts.get(from.as_path()).copied().unwrap_or(from.as_path());
+                firsts.insert(to.as_path(), first);
+            }
+            JournalStep::SyncFile(path, bytes) => {
+                synced.insert(firsts.get(path.as_path()).copied().unwrap_or(path.as_path()), bytes);
+            }
+            _ => {}
+        }
+    }
+    (synced, firsts)
+}
+
 /// The disk after some steps without those that were lost. Bytes that were never synced are lost as well.
 fn after(before: &Disk, steps: &[JournalStep], lost: &BTreeSet<usize>) -> Disk {
     let mut disk = before.clone();
-    let mut synced: BTreeMap<&Path, &Vec<u8>> = BTreeMap::new();
+    let (synced, firsts) = synced_bytes(steps);
     for (i, step) in steps.iter().enumerate() {
-        if let JournalStep::SyncFile(path, bytes) = step {
-            synced.insert(path, bytes);
-        }
         if lost.contains(&i) {
             continue;
         }
         match step {
             JournalStep::MakeFolder(path) => drop(disk.insert(path.clone(), None)),
-            JournalStep::Link(from, to) | JournalStep::Rename(from, to) => {
-                disk.insert(to.clone(), Some(synced.get(from.as_path()).map_or(Vec::new(), |bytes| bytes.to_vec())));
+            JournalStep::Link(_, to) | JournalStep::Rename(_, to) => {
+                let bytes = firsts.get(to.as_path()).and_then(|first| synced.get(first));
+                disk.insert(to.clone(), Some(bytes.map_or(Vec::new(), |bytes| bytes.to_vec())));
             }
             JournalStep::Remove(path) => drop(disk.remove(path)),
             JournalStep::SyncFile(..) | JournalStep::SyncFolder(_) => {}
@@ -90,7 +127,7 @@ fn after(before: &Disk, steps: &[JournalStep], lost: &BTreeSet<usize>) -> Disk {
 }
 
 /// The rows of the table in a disk's state, which replaces the folder's content.
-fn rows_of(disk: &Disk, root: &Path, location: &str) -> Result<u64, String> {
+fn rows_of(disk: &Disk, root: &Path, location: &str) -> std::result::Result<u64, String> {
     for entry in std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
         std::fs::remove_dir_all(entry).unwrap();
     }
@@ -119,10 +156,10 @@ struct Committed {
 
 impl Committed {
     /// An append of three rows to a table of two.
-    fn new(format: &TableFormat) -> Committed {
+    fn new(format: &TableFormat, partition_by: &[&str]) -> Committed {
         let folder = TempDir::new().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let table = append(created(&root, format).as_ref(), &[1, 2]);
+        let table = append(created(&root, format, partition_by).as_ref(), &[1, 2]);
         let mut before = Disk::new();
         content(&root, &mut before);
         let (new, steps) = steps_below(&root, || append(table.as_ref(), &[3, 4, 5]));
@@ -155,8 +192,10 @@ impl Committed {
 #[test]
 fn a_crash_leaves_the_old_or_the_new_version() {
     for format in catalog::FORMATS {
-        let (tried, wrong) = Committed::new(format).crashes();
-        assert!(tried > 20 && wrong.is_empty(), "{}: {tried} states, {wrong:#?}", format.id);
+        for partition_by in PARTITIONINGS {
+            let (tried, wrong) = Committed::new(format, partition_by).crashes();
+            assert!(tried > 20 && wrong.is_empty(), "{}: {tried} states, {wrong:#?}", format.id);
+        }
     }
 }
 
@@ -167,9 +206,143 @@ fn a_missing_sync_is_found() {
             |step: &JournalStep| !matches!(step, JournalStep::SyncFile(..)),
             |step: &JournalStep| !matches!(step, JournalStep::SyncFolder(_)),
         ] {
-            let mut committed = Committed::new(format);
-            committed.steps.retain(kept);
-            assert!(!committed.crashes().1.is_empty(), "{}", format.id);
+            for partition_by in PARTITIONINGS {
+                let mut committed = Committed::new(format, partition_by);
+                committed.steps.retain(kept);
+                assert!(!committed.crashes().1.is_empty(), "{} by {partition_by:?}", format.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_data_file_that_is_synced_after_the_commit_is_found() {
+    for format in catalog::FORMATS {
+        let mut committed = Committed::new(format, &["p"]);
+        let late = |step: &JournalStep| matches!(step, JournalStep::SyncFile(path, _) if is_data(path));
+        let (late, mut steps): (Vec<_>, Vec<_>) = committed.steps.drain(..).partition(late);
+        assert_eq!(late.len(), 3);
+        steps.extend(late);
+        committed.steps = steps;
+        assert!(!committed.crashes().1.is_empty(), "{}", format.id);
+    }
+}
+
+fn is_data(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet")
+}
+
+/// Whether a file of this name makes a version of the table.
+fn is_commit(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    name.ends_with(".metadata.json") || path.parent().unwrap().ends_with("snapshot") && name.starts_with("snapshot-")
+}
+
+/// Checks the order of the steps of a verb that makes `count` data files. Returns what is wrong.
+fn disorder(steps: &[JournalStep], count: usize) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let link = |step: &JournalStep| match step {
+        JournalStep::Link(_, to) => Some(to.clone()),
+        _ => None,
+    };
+    let commit = steps.iter().position(|step| link(step).is_some_and(|to| is_commit(&to))).unwrap();
+    let of = |wanted: &dyn Fn(&JournalStep) -> bool| -> Vec<usize> {
+        (0..steps.len()).filter(|at| wanted(&steps[*at])).collect()
+    };
+    let made = of(&|step| link(step).is_some_and(|to| is_data(&to)));
+    if made.len() != count {
+        wrong.push(format!("{} files instead of {count}", made.len()));
+    }
+    let synced = of(&|step| matches!(step, JournalStep::SyncFile(path, _) if is_data(path)));
+    if synced.len() != count || synced.iter().any(|at| *at > commit) {
+        wrong.push(format!("syncs of files at {synced:?}, the commit at {commit}"));
+    }
+    for at in made {
+        let path = link(&steps[at]).unwrap();
+        let own = of(&|step| matches!(step, JournalStep::SyncFile(synced, _) if *synced == path));
+        let folder = path.parent().unwrap();
+        let folders = of(&|step| matches!(step, JournalStep::SyncFolder(synced) if synced == folder));
+        if own.len() != 1 || !folders.iter().any(|synced| (at..commit).contains(synced)) {
+            wrong.push(format!("{path:?} at {at} is synced at {own:?}, its folder at {folders:?}"));
+        }
+    }
+    for (at, step) in steps.iter().enumerate() {
+        let JournalStep::MakeFolder(path) = step else { continue };
+        let parent = JournalStep::SyncFolder(path.parent().unwrap().to_path_buf());
+        if at < commit && !steps[at..commit].contains(&parent) {
+            wrong.push(format!("the name of {path:?} is not durable"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn each_file_of_a_wide_append_is_synced_once_and_before_the_commit() {
+    for format in catalog::FORMATS {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let table = created(&root, format, &["p"]);
+        let ids: Vec<i64> = (0..150).collect();
+        let (table, steps) = steps_below(&root, || append(table.as_ref(), &ids));
+        assert_eq!(disorder(&steps, 150), Vec::<String>::new(), "{}", format.id);
+        let folders: Vec<&Path> = steps
+            .iter()
+            .filter_map(|step| match step {
+                JournalStep::SyncFolder(path) if path.file_name()?.to_str()?.starts_with("p=") => Some(path.as_path()),
+                _ => None,
+            })
+            .collect();
+        let distinct: BTreeSet<&Path> = folders.iter().copied().collect();
+        assert_eq!((folders.len(), distinct.len()), (150, 150), "{}", format.id);
+        // A second append, so that each partition has files to compact.
+        let (table, steps) = steps_below(&root, || append(table.as_ref(), &ids));
+        assert_eq!(disorder(&steps, 150), Vec::<String>::new(), "{}", format.id);
+        let every = CompactOptions {
+            rules: CompactRules { rewrite_all: true, ..CompactRules::default() },
+            ..CompactOptions::default()
+        };
+        let options = BTreeMap::from([("compaction.min.file-num".to_owned(), "2".to_owned())]);
+        let compaction = match format.id {
+            "iceberg" => Maintenance::Compact(every),
+            _ => Maintenance::CompactBuckets(BucketCompaction { options, ..BucketCompaction::default() }),
+        };
+        let (done, steps) = steps_below(&root, || table.maintain(&compaction));
+        done.unwrap();
+        assert_eq!(disorder(&steps, 150), Vec::<String>::new(), "{}", format.id);
+    }
+}
+
+#[test]
+fn a_message_describes_durable_files() {
+    for format in catalog::FORMATS {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let table = created(&root, format, &["p"]);
+        let written = || table.write(rows(table.as_ref(), &[1, 2, 3]), &WriteOptions::default()).unwrap();
+        let (message, mut steps) = steps_below(&root, written);
+        steps.push(JournalStep::Link(PathBuf::new(), root.join("the-message.metadata.json")));
+        assert_eq!(disorder(&steps, 3), Vec::<String>::new(), "{}", format.id);
+        table.abort(&[message]).unwrap();
+    }
+}
+
+#[test]
+fn a_failed_sync_fails_the_append_and_leaves_no_version_and_no_file() {
+    for format in catalog::FORMATS {
+        // The syncs of five files, of their folders, and of the folder above.
+        for good in 0..11 {
+            let folder = TempDir::new().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let table = append(created(&root, format, &["p"]).as_ref(), &[1, 2]);
+            let mut before = Disk::new();
+            content(&root, &mut before);
+            let e = with_failing_syncs(&root, good, || try_append(table.as_ref(), &[3, 4, 5, 6, 7])).err().unwrap();
+            assert!(e.to_string().contains("the disk is broken"), "{}, {good}: {e}", format.id);
+            let mut disk = Disk::new();
+            content(&root, &mut disk);
+            disk.retain(|_, bytes| bytes.is_some());
+            before.retain(|_, bytes| bytes.is_some());
+            assert_eq!(disk, before, "{}, {good}", format.id);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::FileFormat;
-use crate::store::{Store, StoreWriter};
+use crate::store::StoreWriter;
 use crate::types::Schema;
 use crate::types::schema_json::schema_to_json;
 
@@ -92,15 +92,11 @@ pub(crate) struct NewAvroFile {
 }
 
 impl NewAvroFile {
-    /// Begins a file at `path`.
-    ///
-    /// # Errors
-    /// The errors of [`Store::create`].
-    pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<AvroSettings>) -> Result<NewAvroFile> {
-        let sink = store.create(&path)?;
+    /// Begins a file at `path`, whose bytes go to `sink`.
+    pub(crate) fn begin(sink: Box<dyn StoreWriter>, path: String, settings: &Arc<AvroSettings>) -> NewAvroFile {
         let metadata: Vec<(&str, &str)> = settings.metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         let container = ContainerWriter::new(&settings.json, &metadata, settings.codec).with_level(settings.level);
-        Ok(NewAvroFile { path, settings: settings.clone(), sink, container, rows: 0, bytes: 0 })
+        NewAvroFile { path, settings: settings.clone(), sink, container, rows: 0, bytes: 0 }
     }
 
     fn put_out(&mut self, bytes: &[u8]) -> Result<()> {

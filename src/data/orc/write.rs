@@ -18,7 +18,7 @@ use crate::data::write::new_file::{NewFile, Purpose, Written, write_all};
 use crate::data::write::properties::{Properties, no_codec, parse};
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::FileFormat;
-use crate::store::{Store, StoreWriter};
+use crate::store::StoreWriter;
 use crate::types::{Schema, Type};
 
 /// The default size of a stripe, in bytes.
@@ -129,12 +129,15 @@ pub(crate) struct NewOrcFile {
 }
 
 impl NewOrcFile {
-    /// Begins a file at `path`.
+    /// Begins a file at `path`, whose bytes go to `sink`.
     ///
     /// # Errors
-    /// The errors of [`Store::create`].
-    pub(crate) fn create(store: &dyn Store, path: String, settings: &Arc<OrcSettings>) -> Result<NewOrcFile> {
-        let mut sink = store.create(&path)?;
+    /// `Store`, naming the path.
+    pub(crate) fn begin(
+        mut sink: Box<dyn StoreWriter>,
+        path: String,
+        settings: &Arc<OrcSettings>,
+    ) -> Result<NewOrcFile> {
         write_all(sink.as_mut(), &path, MAGIC)?;
         let compressor = Compressor::new(settings.codec, settings.small)?;
         let root = OrcColumnStatistics::new(statistics_of(&Type::Struct([].into())));

@@ -10,6 +10,7 @@ use crate::data::testing::{field, list, required, rows, schema, structure};
 use crate::data::write::file_write::tests::{Dice, LEAVES, batch, read_back, write};
 use crate::error::ErrorKind;
 use crate::format::task::FieldMap;
+use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::types::{PrimitiveType as P, Value};
 
@@ -235,7 +236,7 @@ fn the_last_second_before_1970_is_refused() {
     let bad = RecordBatch::try_new(to_arrow(&table).unwrap(), vec![Arc::new(bad)]).unwrap();
     let settings = OrcSettings::new(&table, &BTreeMap::new(), MetricsConfig::full(), Purpose::Rows(&table)).unwrap();
     let path = dir.path().join("x.orc").display().to_string();
-    let mut file = NewOrcFile::create(&LocalStore, path, &Arc::new(settings)).unwrap();
+    let mut file = NewOrcFile::begin(LocalStore.create(&path).unwrap(), path, &Arc::new(settings)).unwrap();
     let e = file.write(&bad).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Unsupported);
     assert!(e.to_string().contains("column: t"), "{e}");

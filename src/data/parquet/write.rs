@@ -24,7 +24,7 @@ use crate::data::write::new_file::{NewFile, Purpose, Written};
 use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::check_cancelled;
-use crate::store::{Store, StoreWriter};
+use crate::store::StoreWriter;
 use crate::types::schema_json::schema_to_json;
 use crate::types::{FieldId, Schema};
 
@@ -158,14 +158,11 @@ fn write_error(path: &str, e: ParquetError) -> Error {
 }
 
 impl NewParquetFile {
-    /// Begins a file at `path`.
-    ///
-    /// # Errors
-    /// The errors of [`Store::create`].
-    pub(crate) fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
-        let sink = Some(Sink(Some(store.create(&path)?)));
+    /// Begins a file at `path`, whose bytes go to `sink`.
+    pub(crate) fn begin(sink: Box<dyn StoreWriter>, path: String, settings: Arc<ParquetSettings>) -> Self {
+        let sink = Some(Sink(Some(sink)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
-        Ok(NewParquetFile { path, settings, sink, writer: None, nan_counts })
+        NewParquetFile { path, settings, sink, writer: None, nan_counts }
     }
 
     fn started(&mut self, first: &RecordBatch) -> Result<&mut RowWriter<Sink>> {

@@ -31,6 +31,7 @@ use crate::data::deletes::position_schema::position_schema;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::parallel::check_cancelled;
+use crate::store::Unsynced;
 use crate::types::metadata_columns::POS as ROW_POSITION;
 
 /// The target size of a delete file of rows, and its default.
@@ -142,6 +143,12 @@ impl PositionDeleteWriter {
         Ok(PositionDeleteWriter { output: Output::new(store, &context, true), form, deletes: BTreeMap::new() })
     }
 
+    /// Leaves the sync of the new files to the owner of `unsynced`.
+    pub(crate) fn synced_by(mut self, unsynced: &Arc<Unsynced>) -> Self {
+        self.output.leave_syncs_to(unsynced);
+        self
+    }
+
     /// Deletes rows of a data file, in addition to rows that were deleted before. Files may come in any order.
     ///
     /// # Errors
@@ -166,7 +173,7 @@ impl PositionDeleteWriter {
         Ok(())
     }
 
-    /// Writes everything. The caller then owns the files. The result is empty if nothing was deleted.
+    /// Writes everything durably. The caller then owns the files. The result is empty if nothing was deleted.
     ///
     /// # Errors
     /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
@@ -188,7 +195,7 @@ impl PositionDeleteWriter {
                 files
             }
         };
-        self.output.release();
+        self.output.complete()?;
         Ok(files)
     }
 
@@ -205,7 +212,7 @@ impl PositionDeleteWriter {
 /// Writes all deletion vectors into one Puffin file. Each vector is a separate delete file.
 fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Result<Vec<DataFile>> {
     let (_, path) = output.next(None, FileFormat::Puffin);
-    let mut sink = output.store().create(&path)?;
+    let mut sink = output.store().create_unsynced(&path, output.unsynced())?;
     let unwritten = |e: std::io::Error| Error::store("cannot write the file").with("path", &path).because(e);
     let created_by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
     let mut puffin = FileBuilder::new(BTreeMap::from([("created-by".to_owned(), created_by)]));
@@ -319,7 +326,7 @@ impl<'a> GroupWriter<'a> {
             Some(open) => open,
             none => {
                 let (_, path) = self.output.next(Some(&self.partition), self.settings.format());
-                let file = self.settings.create(self.output.store(), path)?;
+                let file = self.settings.create(self.output.store(), path, self.output.unsynced())?;
                 none.insert(OpenDeleteFile { file, only: Some(data_file.to_owned()) })
             }
         };

@@ -18,7 +18,7 @@ use crate::data::parquet::schema::without_unknown;
 use crate::data::parquet::write::{NewParquetFile, ParquetSettings};
 use crate::error::{Error, Result};
 use crate::format::task::FileFormat;
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 use crate::types::Schema;
 
 /// The format of data files, and of delete files without their own setting.
@@ -126,19 +126,20 @@ impl FileSettings {
         }
     }
 
-    /// Begins a file at `path`.
+    /// Begins a file at `path`. It is durable after [`Unsynced::sync`].
     ///
     /// # Errors
-    /// The errors of [`Store::create`].
-    pub fn create(&self, store: &dyn Store, path: String) -> Result<Box<dyn NewFile>> {
+    /// The errors of [`Store::create_unsynced`].
+    pub fn create(&self, store: &dyn Store, path: String, unsynced: &Arc<Unsynced>) -> Result<Box<dyn NewFile>> {
         let observer = self.observed.as_ref().map(|(observer, stored)| (observer.begin(&path), stored.clone()));
+        let sink = store.create_unsynced(&path, unsynced)?;
         let file: Box<dyn NewFile> = match &self.form {
-            FormatSettings::Parquet(settings) => Box::new(NewParquetFile::create(store, path, settings.clone())?),
-            FormatSettings::Avro(settings) => Box::new(NewAvroFile::create(store, path, settings)?),
-            FormatSettings::Orc(settings) => Box::new(NewOrcFile::create(store, path, settings)?),
+            FormatSettings::Parquet(settings) => Box::new(NewParquetFile::begin(sink, path, settings.clone())),
+            FormatSettings::Avro(settings) => Box::new(NewAvroFile::begin(sink, path, settings)),
+            FormatSettings::Orc(settings) => Box::new(NewOrcFile::begin(sink, path, settings)?),
         };
         Ok(match observer {
-            Some((observer, stored)) => Box::new(ObservedFile { file, stored, observer }),
+            Some((observer, stored)) => Box::new(ObservedFile { file, stored, observer, unsynced: unsynced.clone() }),
             None => file,
         })
     }

@@ -14,6 +14,7 @@ use crate::data::testing::{context, read, rows, task};
 use crate::data::write::new_file::{Purpose, Written};
 use crate::expr::BoundPredicate;
 use crate::format::task::{DataFile, ScanTask};
+use crate::store::Unsynced;
 use crate::store::local::LocalStore;
 use crate::types::{Field, PrimitiveType as P, Type};
 
@@ -218,7 +219,8 @@ pub(crate) fn write(
     let shared = Arc::new(schema.clone());
     let settings = FileSettings::new(format, shared, arrow, &properties, metrics, Purpose::Rows(schema)).unwrap();
     let path = dir.path().join(format!("{}.{}", uuid::Uuid::new_v4(), format.as_str())).display().to_string();
-    let mut file = settings.create(&LocalStore, path.clone()).unwrap();
+    let unsynced = Unsynced::new(dir.path().to_str().unwrap());
+    let mut file = settings.create(&LocalStore, path.clone(), &unsynced).unwrap();
     for (batch, flush) in batches {
         file.write(batch).unwrap();
         if *flush {

@@ -9,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use crate::data::declared_types::stored::{ExactTypes, stored_rows};
 use crate::error::{Error, Result};
 use crate::format::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition};
-use crate::store::StoreWriter;
+use crate::store::{StoreWriter, Unsynced};
 use crate::types::{FieldId, Schema};
 
 /// A file being written. It leaves no file if it is dropped before [`NewFile::finish`].
@@ -44,7 +44,7 @@ pub trait NewFile: Send {
     /// The errors of [`NewFile::write`].
     fn flush(&mut self) -> Result<()>;
 
-    /// Completes the file and makes it durable under its path.
+    /// Completes the file under its path. [`Unsynced::sync`] makes it durable.
     ///
     /// # Errors
     /// The errors of [`NewFile::write`]; `AlreadyExists` if the path is taken.
@@ -152,11 +152,11 @@ pub trait RowObserver: Send {
     /// `Internal` for rows that it does not understand.
     fn rows(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// Ends after the last rows.
+    /// Ends after the last rows. `unsynced` syncs the files that the observer writes.
     ///
     /// # Errors
     /// The errors of [`RowObserver::rows`].
-    fn end(self: Box<Self>) -> Result<()>;
+    fn end(self: Box<Self>, unsynced: &Arc<Unsynced>) -> Result<()>;
 }
 
 /// A file whose rows are seen by an observer, and then stored with other Arrow types.
@@ -164,6 +164,7 @@ pub(crate) struct ObservedFile {
     pub file: Box<dyn NewFile>,
     pub stored: SchemaRef,
     pub observer: Box<dyn RowObserver>,
+    pub unsynced: Arc<Unsynced>,
 }
 
 impl NewFile for ObservedFile {
@@ -194,7 +195,7 @@ impl NewFile for ObservedFile {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let written = self.file.finish()?;
-        self.observer.end()?;
+        self.observer.end(&self.unsynced)?;
         Ok(written)
     }
 }

@@ -1,4 +1,4 @@
-//! The files of one writer: their names, and their deletion if the writer is dropped.
+//! The files of one writer: their names, their sync, and their deletion if the writer is dropped.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use super::locations::FileLocations;
 use crate::error::{ErrorKind, Result};
 use crate::format::task::{FileFormat, Partition};
 use crate::parallel::Cancellation;
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 
-/// Names and remembers files. It deletes them if it is dropped before [`Output::release`].
+/// Names and remembers files. It deletes them if it is dropped before [`Output::complete`].
 #[derive(Debug)]
 pub(crate) struct Output {
     store: Arc<dyn Store>,
@@ -20,6 +20,9 @@ pub(crate) struct Output {
     suffix: &'static str,
     begun: u64,
     files: Vec<String>,
+    unsynced: Arc<Unsynced>,
+    /// Whether another owner syncs the files.
+    is_synced_later: bool,
 }
 
 impl Output {
@@ -32,7 +35,20 @@ impl Output {
             suffix: if deletes { "-deletes" } else { "" },
             begun: 0,
             files: Vec::new(),
+            unsynced: Unsynced::new(context.locations.folder()),
+            is_synced_later: false,
         }
+    }
+
+    /// Leaves the sync of the files to the owner of `unsynced`, who syncs those of several writers together.
+    pub(crate) fn leave_syncs_to(&mut self, unsynced: &Arc<Unsynced>) {
+        self.unsynced = unsynced.clone();
+        self.is_synced_later = true;
+    }
+
+    /// What syncs the files.
+    pub(crate) fn unsynced(&self) -> &Arc<Unsynced> {
+        &self.unsynced
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -61,9 +77,16 @@ impl Output {
         }
     }
 
-    /// From now on the caller owns the files.
-    pub(crate) fn release(&mut self) {
+    /// Makes the files durable, unless another owner does. From then on the caller owns them.
+    ///
+    /// # Errors
+    /// As [`Unsynced::sync`].
+    pub(crate) fn complete(&mut self) -> Result<()> {
+        if !self.is_synced_later {
+            self.unsynced.sync()?;
+        }
         self.files.clear();
+        Ok(())
     }
 
     /// Deletes all that is not released, also in a cancelled call.

@@ -12,6 +12,8 @@
 //! - At most 128 files are open, and one more for each thread that writes. Beyond that, the file that was idle longest
 //!   is closed. If no file was idle, the new part becomes a separate file.
 //!
+//! Files are durable when [`DataWriter::finish`] returns. They are synced many at a time ([`Unsynced`]).
+//!
 //! So rows that are clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are
 //! collected first ([`super::sort_rows`]).
 
@@ -38,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::parallel;
 use crate::parallel::{Unit, count_done};
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 use crate::types::select::prune_to as prune;
 use crate::types::{FieldId, Schema, Transform};
 
@@ -219,6 +221,12 @@ impl DataWriter {
         let conformer = Conformer::new(Arc::new(rows))?;
         let output = Output::new(store, &context, true);
         Self::of(output, context, conformer, (format, kept), Some(ids), target_bytes)
+    }
+
+    /// Leaves the sync of the new files to the owner of `unsynced`.
+    pub(crate) fn synced_by(mut self, unsynced: &Arc<Unsynced>) -> Self {
+        self.output.leave_syncs_to(unsynced);
+        self
     }
 
     /// A writer of files of a format with the columns of `stored`.
@@ -485,7 +493,7 @@ impl DataWriter {
             Some(table) => (self.output.next_number(), table.path(partition)?),
             None => self.output.next(Some(partition), self.settings.format()),
         };
-        let file = self.settings.create(self.output.store(), path)?;
+        let file = self.settings.create(self.output.store(), path, self.output.unsynced())?;
         Ok(OpenDataFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
@@ -496,7 +504,7 @@ impl DataWriter {
         self.keep(open.finish())
     }
 
-    /// Finishes all open files in parallel. Each writes its buffered rows and waits for the disk.
+    /// Finishes all open files in parallel. Each writes its buffered rows.
     fn close_all(&mut self) -> Result<()> {
         let mut open: Vec<OpenDataFile> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_unstable_by_key(|open| open.count);
@@ -522,8 +530,8 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Completes all files and returns them in the order in which they were begun. The result is empty if there were no
-    /// rows. From then on the caller owns the files.
+    /// Completes all files, syncs them together, and returns them in the order in which they were begun. The result is
+    /// empty if there were no rows. From then on the caller owns the files.
     ///
     /// # Errors
     /// The errors of [`DataWriter::write`]; then everything written is deleted.
@@ -536,7 +544,7 @@ impl DataWriter {
         }
         self.write_waiting()?;
         self.close_all()?;
-        self.output.release();
+        self.output.complete()?;
         Ok(std::mem::take(&mut self.done).into_values().collect())
     }
 

@@ -26,6 +26,7 @@ use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::rewrite;
 use crate::iceberg::write::contexts::schema_with_lineage;
 use crate::parallel::{Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
+use crate::store::Unsynced;
 use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
@@ -147,23 +148,26 @@ impl Job<'_> {
         Ok(table)
     }
 
-    /// Rewrites groups in parallel, one for each thread.
+    /// Rewrites groups in parallel, one for each thread. The new files are synced together.
     fn write(&self, groups: &[CompactionGroup]) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));
+        let unsynced = Unsynced::new(self.table.write_context(0)?.locations.folder());
         let next = AtomicUsize::new(0);
         in_parallel(threads(groups.len()), |thread| {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let files = self.write_group(group, thread as u64)?;
+                let files = self.write_group(group, thread as u64, &unsynced)?;
                 written.lock().unwrap_or_else(PoisonError::into_inner).add(files);
             }
             Ok(())
         })?;
+        unsynced.sync()?;
         Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write_group(&self, group: &CompactionGroup, thread: u64) -> Result<Vec<DataFile>> {
-        let context = self.table.write_context(thread)?;
-        self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context)
+    fn write_group(&self, group: &CompactionGroup, thread: u64, unsynced: &Arc<Unsynced>) -> Result<Vec<DataFile>> {
+        let (context, roll_at) = (self.table.write_context(thread)?, self.sizes.roll_at(group.bytes()));
+        let writer = self.rows.writer(&self.table, &self.order, roll_at, context)?.synced_by(unsynced);
+        self.rows.write(writer, &group.tasks)
     }
 
     fn commit(&self, groups: &[CompactionGroup], written: NewFiles) -> Result<IcebergOutcome> {
@@ -217,18 +221,21 @@ impl CompactionRows {
         &self.reader.context
     }
 
-    /// Writes all rows of tasks into new files of about `roll_at` bytes.
-    pub(crate) fn write(
+    /// A writer of the rows, into new files of about `roll_at` bytes.
+    pub(crate) fn writer(
         &self,
         table: &IcebergTable,
-        tasks: &[ScanTask],
         order: &RowOrder,
         roll_at: u64,
         mut context: WriteContext,
-    ) -> Result<Vec<DataFile>> {
+    ) -> Result<DataWriter> {
         context.properties.insert(TARGET_BYTES.into(), roll_at.to_string());
         (context.schema, context.row_order) = (self.written.clone(), order.clone());
-        let mut writer = DataWriter::new(table.inner.store.clone(), context)?;
+        DataWriter::new(table.inner.store.clone(), context)
+    }
+
+    /// Writes all rows of tasks into new files.
+    pub(crate) fn write(&self, mut writer: DataWriter, tasks: &[ScanTask]) -> Result<Vec<DataFile>> {
         for task in tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
             let mut counted = CountedBytes::of([task]);

@@ -14,6 +14,7 @@ use crate::format::task::{CommitMessage, DataFile};
 use crate::iceberg::maintain::live_deletes::bytes;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
+use crate::store::Unsynced;
 
 impl IcebergTable {
     /// Plans the work of [`IcebergTable::rewrite_position_deletes`]. Returns the newest version too.
@@ -49,8 +50,12 @@ impl IcebergTable {
     pub fn deletes_part(&self, since: i64, part: DeletePart, writer: &PartWriter) -> Result<CommitMessage> {
         let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
         let live = LiveFiles::of(self, scan, since, part.concerned);
-        let files = rewrite_group(self, &live, &part.deletes, part.roll_at, writer.context(self)?)?;
-        Ok(CommitMessage::new(self.uuid(), files, None))
+        let context = writer.context(self)?;
+        let unsynced = Unsynced::new(context.locations.folder());
+        let mut written = NewFiles::new(&self.inner.store);
+        written.add(rewrite_group(self, &live, &part.deletes, part.roll_at, context, &unsynced)?);
+        unsynced.sync()?;
+        Ok(CommitMessage::new(self.uuid(), written.take(), None))
     }
 
     /// Replaces delete files by those that parts wrote. If the commit certainly failed, the written files are deleted.

@@ -4,6 +4,7 @@
 //! are those of Java's `RewritePositionDeleteFiles` and `RemoveDanglingDeleteFiles`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::compact_plan::Sizes;
 use super::live_deletes::{LiveFiles, is_position_file, number};
@@ -28,6 +29,7 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
 use crate::iceberg::state::IcebergTable;
 use crate::parallel::{check_cancelled, in_parallel};
+use crate::store::Unsynced;
 
 impl IcebergTable {
     /// Rewrites position delete files, without entries for removed data files. In format version 2, small files of a
@@ -156,12 +158,15 @@ impl Job<'_> {
             return Ok((self.table, counted(&files, &[])));
         }
         let mut written = NewFiles::new(&self.table.inner.store);
+        let unsynced = Unsynced::new(self.table.write_context(0)?.locations.folder());
         let mut removed = Vec::new();
         for group in groups {
             let context = self.table.write_context(0)?;
-            written.add(rewrite_group(&self.table, &self.live, &group, sizes.roll_at(bytes(&group)), context)?);
+            let roll_at = sizes.roll_at(bytes(&group));
+            written.add(rewrite_group(&self.table, &self.live, &group, roll_at, context, &unsynced)?);
             removed.extend(group);
         }
+        unsynced.sync()?;
         self.commit(removed, written)
     }
 
@@ -170,7 +175,8 @@ impl Job<'_> {
     }
 }
 
-/// Writes the entries for live data files into new delete files of about `roll_at` bytes.
+/// Writes the entries for live data files into new delete files of about `roll_at` bytes. The owner of `unsynced` syncs
+/// them.
 ///
 /// # Errors
 /// As [`IcebergTable::rewrite_position_deletes`].
@@ -180,11 +186,12 @@ pub(crate) fn rewrite_group(
     group: &[DataFile],
     roll_at: u64,
     mut context: WriteContext,
+    unsynced: &Arc<Unsynced>,
 ) -> Result<Vec<DataFile>> {
     let form = DeleteForm::of_version(table.format_version())?;
     let found = positions(table, live, group)?;
     context.properties.insert(DELETE_TARGET.into(), roll_at.to_string());
-    let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
+    let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?.synced_by(unsynced);
     found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
     let files = writer.finish()?.into_iter();
     // It is as old as the newest file that it replaces. Vectors get the commit's number.

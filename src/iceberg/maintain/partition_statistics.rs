@@ -147,7 +147,7 @@ fn write(
     let settings = ParquetSettings::new(schema.clone(), arrow, &BTreeMap::new(), MetricsConfig::full(), purpose)?;
     let path = new_path(table, &format!("partition-stats-{}-{}.parquet", snapshot.id, uuid::Uuid::new_v4()));
     let store = table.inner.store.as_ref();
-    let mut file = Box::new(NewParquetFile::create(store, path.clone(), Arc::new(settings))?);
+    let mut file = Box::new(NewParquetFile::begin(store.create(&path)?, path.clone(), Arc::new(settings)));
     file.write(&batch)?;
     let written = file.finish().with("snapshot", snapshot.id)?;
     StatisticsFile::from_json(json!({

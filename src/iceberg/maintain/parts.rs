@@ -80,7 +80,8 @@ impl IcebergTable {
         writer: &PartWriter,
     ) -> Result<CommitMessage> {
         let rows = CompactionRows::of(self, part.context.as_ref().clone())?;
-        let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?)?;
+        let writer = rows.writer(self, &order.rows(self)?, roll_at, writer.context(self)?)?;
+        let files = rows.write(writer, &part.tasks)?;
         Ok(CommitMessage { rewrites: Some(self.format_version()), ..CommitMessage::new(self.uuid(), files, None) })
     }
 

@@ -8,7 +8,7 @@ use crate::data::write::writer::DataWriter;
 use crate::error::Result;
 use crate::format::task::{DataFile, FileContent};
 use crate::parallel::{Cancellation, check_cancelled, in_parallel, threads};
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 
 /// Written files that belong to no commit yet. Dropping this deletes them.
 pub(crate) struct NewFiles {
@@ -68,8 +68,8 @@ impl Drop for NewFiles {
     }
 }
 
-/// Distributes items to a few writers, one for each thread. Returns the written files, and the results of `work` in
-/// the order of the items. After an error, all written files are deleted.
+/// Distributes items to a few writers, one for each thread, and syncs their files together. Returns the written files,
+/// and the results of `work` in the order of the items. After an error, all written files are deleted.
 ///
 /// # Errors
 /// Errors of `work` and of the writers; a cancellation.
@@ -80,9 +80,11 @@ pub(crate) fn write_each<I: Sync, T: Send>(
     work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
 ) -> Result<(NewFiles, Vec<T>)> {
     let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
+    let unsynced = Unsynced::new(view.table.write_context(0)?.locations.folder());
     let run = |thread: usize| {
         let mut done = Vec::new();
-        let mut writer = DataWriter::new(view.store().clone(), view.table.lineage_context(thread as u64)?)?;
+        let context = view.table.lineage_context(thread as u64)?;
+        let mut writer = DataWriter::new(view.store().clone(), context)?.synced_by(&unsynced);
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { break };
@@ -100,6 +102,7 @@ pub(crate) fn write_each<I: Sync, T: Send>(
         Ok(done)
     };
     let mut done: Vec<(usize, T)> = in_parallel(threads(items.len()), run)?.into_iter().flatten().collect();
+    unsynced.sync()?;
     done.sort_by_key(|(at, _)| *at);
     let files = written.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((files, done.into_iter().map(|(_, out)| out).collect()))

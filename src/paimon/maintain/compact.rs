@@ -32,6 +32,7 @@ use crate::paimon::rows::vectors;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
 use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
+use crate::store::Unsynced;
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
@@ -111,9 +112,19 @@ impl CompactJob {
         let buckets = compact_postponed::placed(bucket_files(table.metadata(), &schema, &filter, expiry.as_ref())?);
         drop(phase);
         let stays = Arc::new(expiry.map_or(BoundPredicate::True, |expiry| expiry.stays()));
-        let (cache, completed) = (DeleteCache::default(), Mutex::default());
-        let mut job =
-            CompactJob { table, schema, options, context, cache, buckets, stays, groups: Vec::new(), completed };
+        let (cache, completed, unsynced) = (DeleteCache::default(), Mutex::default(), Unsynced::new(table.location()));
+        let mut job = CompactJob {
+            table,
+            schema,
+            options,
+            context,
+            cache,
+            buckets,
+            stays,
+            groups: Vec::new(),
+            completed,
+            unsynced,
+        };
         job.groups = match job.schema.has_primary_key() {
             true => job.keyed_groups(compaction.minor)?,
             false => job.append_groups(compaction.minor)?,
@@ -140,7 +151,7 @@ impl CompactJob {
         done
     }
 
-    /// Compacts the groups, as many at a time as there are threads.
+    /// Compacts the groups, as many at a time as there are threads. The new files are durable then.
     pub(crate) fn run(&self) -> Result<Vec<CompactOutcome>> {
         let outcomes = Mutex::new(Vec::with_capacity(self.groups.len()));
         let next = AtomicUsize::new(0);
@@ -152,6 +163,7 @@ impl CompactJob {
                 outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((number, outcome));
             }
         })?;
+        self.unsynced.sync()?;
         let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcomes.sort_by_key(|(number, _)| *number);
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
@@ -169,6 +181,7 @@ impl CompactJob {
             bucket: bucket.bucket,
             total_buckets: bucket.total_buckets,
             completed: &self.completed,
+            unsynced: &self.unsynced,
         };
         match &group.work {
             CompactWork::Keyed(work) => self.compact_keyed(bucket, &place, work),

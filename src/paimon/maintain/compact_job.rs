@@ -10,6 +10,7 @@ use crate::format::task::{DataFile, NewBucketFile, ReadContext, ScanTask};
 use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep, RowGroup};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
+use crate::store::Unsynced;
 use crate::types::options::Options;
 
 /// The action on the files of a bucket.
@@ -78,6 +79,8 @@ pub(crate) struct CompactJob {
     pub(crate) groups: Vec<CompactGroup>,
     /// Files that were completed.
     pub(crate) completed: Mutex<Vec<String>>,
+    /// Syncs them, all together.
+    pub(crate) unsynced: Arc<Unsynced>,
 }
 
 impl CompactJob {

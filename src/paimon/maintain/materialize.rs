@@ -29,6 +29,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::target_bytes;
 use crate::parallel::{Phase, begin_phase, check_cancelled, expect_total};
+use crate::store::Unsynced;
 use crate::types::options::Options;
 
 impl PaimonTable {
@@ -103,10 +104,20 @@ impl CompactJob {
         let phase = begin_phase(Phase::Planning, 0);
         let buckets = bucket_files(table.metadata(), &schema, &filter, None)?;
         drop(phase);
-        let (cache, completed) = (DeleteCache::default(), Mutex::default());
+        let (cache, completed, unsynced) = (DeleteCache::default(), Mutex::default(), Unsynced::new(table.location()));
         let stays = Arc::new(BoundPredicate::True);
-        let mut job =
-            CompactJob { table, schema, options, context, cache, buckets, stays, groups: Vec::new(), completed };
+        let mut job = CompactJob {
+            table,
+            schema,
+            options,
+            context,
+            cache,
+            buckets,
+            stays,
+            groups: Vec::new(),
+            completed,
+            unsynced,
+        };
         for (number, bucket) in job.buckets.iter().enumerate() {
             let bins = job.bins(bucket).with("table", job.table.location())?;
             let groups = bins.into_iter().map(|bin| CompactGroup { bucket: number, work: CompactWork::Deleted(bin) });

@@ -21,12 +21,12 @@ use super::write_plan::WritePlan;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::{NewFile, Written};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, Partition};
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::parallel::in_steps;
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 use crate::types::options::Options;
 use crate::types::temporal::now_ms;
 
@@ -57,6 +57,8 @@ pub(crate) struct BucketPlace<'a> {
     pub total_buckets: i32,
     /// Collects the files that were completed.
     pub completed: &'a Mutex<Vec<String>>,
+    /// Syncs the files. The owner of the place calls it.
+    pub unsynced: &'a Arc<Unsynced>,
 }
 
 /// Writes rows into new files of one bucket.
@@ -150,7 +152,7 @@ impl<'a> BucketWriter<'a> {
                 Some(file) => file,
                 none => {
                     let path = self.names.next(&self.place.partition)?;
-                    let mut file = self.settings.create(self.place.store.as_ref(), path)?;
+                    let mut file = self.settings.create(self.place.store.as_ref(), path, self.place.unsynced)?;
                     file.expect_rows(&rows.slice(start, rows.num_rows() - start))?;
                     none.insert(file)
                 }
@@ -178,9 +180,13 @@ impl<'a> BucketWriter<'a> {
     fn end_file(&mut self) -> Result<()> {
         let Some(file) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
-        let written = file.finish()?;
+        let written = file.finish();
         let note = |path| self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
-        note(path.clone());
+        // A file of unknown state is deleted later, but a file that existed before is not.
+        if !written.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
+            note(path.clone());
+        }
+        let written = written?;
         let own_file = index_path(&path);
         let recorded = self.recorded(path, written)?;
         if !recorded.extra_files.is_empty() {
@@ -237,7 +243,7 @@ impl<'a> BucketWriter<'a> {
         })
     }
 
-    /// Completes the files.
+    /// Completes the files. The owner of the place makes them durable.
     ///
     /// # Errors
     /// As [`BucketWriter::write`].

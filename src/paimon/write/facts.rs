@@ -15,7 +15,7 @@ use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;
 use crate::parallel::Cancellation;
-use crate::store::Store;
+use crate::store::{Store, Unsynced};
 
 /// The contents of a file, as found while writing.
 #[derive(Clone, Debug, Default)]
@@ -158,11 +158,11 @@ impl RowObserver for Finding {
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<()> {
+    fn end(self: Box<Self>, unsynced: &Arc<Unsynced>) -> Result<()> {
         let (value_stats, value_stats_cols) = self.value_config.finish(self.values)?;
         let (key_stats, _) = self.key_config.finish(self.keys)?;
         let index = match self.indexes {
-            Some(indexes) => indexes.finish(&self.path)?,
+            Some(indexes) => indexes.finish(&self.path, unsynced)?,
             None => IndexResult::default(),
         };
         let facts = Facts { key_stats, value_stats, value_stats_cols, index, ..self.facts };

@@ -8,10 +8,12 @@ use arrow::array::ArrayRef;
 
 use crate::codec::file_index::{IndexBytes, IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
 use crate::data::arrow::array_value::value_at;
+use crate::data::write::new_file::write_all;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::plan::files::indexed_type;
 use crate::paimon::spec::schema::TableSchema;
-use crate::store::Store;
+use crate::parallel::Cancellation;
+use crate::store::{Store, Unsynced};
 use crate::types::PrimitiveType;
 use crate::types::options::Options;
 
@@ -174,18 +176,22 @@ impl FileIndexes {
         Ok(())
     }
 
-    /// Completes the indexes.
+    /// Completes the indexes. `unsynced` makes their file durable, if they have one.
     ///
     /// # Errors
     /// `Unsupported` for indexes that are too large; those of the store.
-    pub(crate) fn finish(self, data_file: &str) -> Result<IndexResult> {
+    pub(crate) fn finish(self, data_file: &str, unsynced: &Arc<Unsynced>) -> Result<IndexResult> {
         let plan = self.plan.clone();
         match self.encoded()? {
             None => Ok(IndexResult::default()),
             Some(bytes) if plan.is_small(&bytes) => Ok(IndexResult { embedded: Some(bytes), own_file: None }),
             Some(bytes) => {
                 let path = index_path(data_file);
-                plan.store.put(&path, &bytes)?;
+                let mut file = plan.store.create_unsynced(&path, unsynced)?;
+                write_all(file.as_mut(), &path, &bytes)?;
+                // A file that can't be synced may have its name already. A left-over is a harmless orphan.
+                let remove = |_: &Error| Cancellation::none().scope(|| drop(plan.store.delete(&path)));
+                file.finish().inspect_err(remove)?;
                 Ok(IndexResult { embedded: None, own_file: path.rsplit('/').next().map(str::to_owned) })
             }
         }

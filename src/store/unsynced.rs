@@ -1,0 +1,140 @@
+//! New files that are complete but not durable yet, and their common sync.
+//!
+//! Each sync of a file waits for the disk. Syncs of many files at the same time share that wait, because a file system
+//! writes its journal once for all of them. So writers of data files leave the syncs to [`Unsynced`], whose owner calls
+//! [`Unsynced::sync`] before anything names the files: a commit, or a message to another process.
+//!
+//! This is as strong as a sync of each file before the next one is written:
+//!
+//! - A file's descriptor stays open from its creation to its sync. Linux reports each failed write of a file once to
+//!   every descriptor that was open at that time (`errseq_t`). A file that is opened again may miss the error, because
+//!   the kernel forgets it with the inode.
+//! - `syncfs` is not used. It writes everything that other processes have in memory, and older kernels (before 5.8)
+//!   don't report its errors.
+//! - Names are durable when their folders were synced. All folders from the file up to [`Unsynced::new`]'s base are
+//!   synced, also those that other writers have made. Their makers may not have synced them yet.
+//! - After an error, or a cancellation between two syncs, every later sync fails. The verb removes its files then.
+//!
+//! A file gets its name before its bytes are durable. After a crash the name may belong to an incomplete file. Such a
+//! file is an orphan: no commit and no message names it.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::disk::{self, io_error};
+use super::location::local_path;
+use crate::error::{Error, Result};
+use crate::parallel::{check_cancelled, in_parallel_on, locked, locked_unless_cancelled};
+
+/// The most files that wait for their sync. Each has an open descriptor.
+const MOST_WAITING: usize = 64;
+
+/// The number of syncs at the same time.
+const SYNCS_AT_ONCE: usize = 16;
+
+/// The number of syncs for which a thread is worth it. Small appends need no thread, and make their calls in order.
+const SYNCS_PER_THREAD: usize = 4;
+
+/// New files that wait for their sync. Threads share it.
+#[derive(Debug)]
+pub struct Unsynced {
+    base: String,
+    waiting: Mutex<Waiting>,
+    /// Locked while files are synced, so that the number of open descriptors stays bounded.
+    syncing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    files: Vec<WaitingFile>,
+    folders: BTreeSet<PathBuf>,
+    failed: bool,
+}
+
+#[derive(Debug)]
+struct WaitingFile {
+    path: String,
+    target: PathBuf,
+    file: File,
+}
+
+impl Unsynced {
+    /// No files yet. New ones are in `base` or in folders below it.
+    pub fn new(base: &str) -> Arc<Unsynced> {
+        Arc::new(Unsynced { base: base.to_owned(), waiting: Mutex::default(), syncing: Mutex::default() })
+    }
+
+    /// Makes all files durable, with their names. Those of stores that are not local are durable already.
+    ///
+    /// # Errors
+    /// `Store` if a file or a folder can't be synced, or if an earlier sync failed; a cancellation. The files must not
+    /// be used then.
+    pub fn sync(&self) -> Result<()> {
+        self.sync_files()?;
+        let folders: Vec<PathBuf> = std::mem::take(&mut locked(&self.waiting).folders).into_iter().collect();
+        self.sync_each(&folders, |folder| {
+            disk::sync_folder(folder).map_err(|e| io_error("sync the folder of", &folder.to_string_lossy(), e))
+        })
+    }
+
+    /// Syncs the files that wait, and closes them.
+    fn sync_files(&self) -> Result<()> {
+        let _syncing = locked_unless_cancelled(&self.syncing)?;
+        let files = {
+            let mut waiting = locked(&self.waiting);
+            if waiting.failed {
+                return Err(Error::store("an earlier sync of new files failed, so none of them may be used"));
+            }
+            std::mem::take(&mut waiting.files)
+        };
+        self.sync_each(&files, |file| {
+            disk::sync_file(&file.file, &file.target).map_err(|e| io_error("sync", &file.path, e))
+        })
+    }
+
+    fn sync_each<T: Sync>(&self, items: &[T], sync: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+        let threads = items.len().div_ceil(SYNCS_PER_THREAD).min(SYNCS_AT_ONCE);
+        let synced = in_parallel_on(threads, items.len(), |i| {
+            check_cancelled()?;
+            items.get(i).map_or(Ok(()), &sync)
+        });
+        synced.map(drop).inspect_err(|_| locked(&self.waiting).failed = true)
+    }
+
+    /// Adds a complete file that has its name. Syncs files if too many wait.
+    ///
+    /// # Errors
+    /// As [`Unsynced::sync`].
+    pub(super) fn add(&self, path: &str, target: &Path, file: File) -> Result<()> {
+        let count = {
+            let mut waiting = locked(&self.waiting);
+            waiting.files.push(WaitingFile { path: path.to_owned(), target: target.to_path_buf(), file });
+            waiting.files.len()
+        };
+        if count >= MOST_WAITING { self.sync_files() } else { Ok(()) }
+    }
+
+    /// Makes the folder of a new file, without waiting for its name to be durable.
+    pub(super) fn make_folder(&self, path: &str, folder: &Path) -> Result<()> {
+        let failed = |e| io_error("make the folder of", path, e);
+        let base = local_path(&self.base)?;
+        let below: Vec<PathBuf> =
+            folder.ancestors().take_while(|above| above.starts_with(&base)).map(Path::to_path_buf).collect();
+        if below.is_empty() {
+            // Others may be making the folders above, and it is unknown up to where.
+            disk::make_folders(folder).map_err(failed)?;
+            locked(&self.waiting).folders.insert(folder.to_path_buf());
+            return Ok(());
+        }
+        disk::make_folders(&base).map_err(failed)?;
+        disk::make_folders_unsynced(folder).map_err(failed)?;
+        locked(&self.waiting).folders.extend(below);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "unsynced_tests.rs"]
+mod tests;
