@@ -9,6 +9,7 @@
 //! - `credentials`: credentials that are granted for a time, and renewed before they expire
 //! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
+//! - `far_testing`: a store for tests that is far away, which notes requests and their round trips
 //! - `files`: the traits of a store of files
 //! - `foreign`: stores and credentials that live in another language
 //! - `http`: requests to services over HTTP
@@ -30,6 +31,8 @@ pub mod credentials;
 pub mod database;
 mod disk;
 mod failure;
+#[cfg(test)]
+pub(crate) mod far_testing;
 mod files;
 mod foreign;
 pub(crate) mod http;
