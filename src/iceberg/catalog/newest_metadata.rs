@@ -32,7 +32,7 @@ use crate::types::temporal::format_instant;
 /// `CorruptTable` if the hint names a later version than the folder has. Also if the folder holds two tables or two
 /// histories of one, and nothing tells which is current. Errors of the store and of reading metadata.
 pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> {
-    Ok(search(store, folder, Purpose::Path)?.map(|newest| newest.path))
+    Ok(search(store, folder, SearchGoal::Path)?.map(|newest| newest.path))
 }
 
 /// As [`newest`], for callers that read the file. A remote store is asked for the hinted file as soon as the hint is
@@ -41,7 +41,7 @@ pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> 
 /// # Errors
 /// As [`newest`].
 pub(super) fn newest_to_read(store: &dyn Store, folder: &str) -> Result<Option<Newest>> {
-    search(store, folder, Purpose::Content)
+    search(store, folder, SearchGoal::Content)
 }
 
 /// The current metadata file of a folder.
@@ -88,14 +88,14 @@ fn read_requested(store: &dyn Store, path: &str, request: Box<dyn Fetching>) -> 
 
 /// What a caller wants of the current file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum SearchGoal {
     Path,
     Content,
 }
 
-fn search(store: &dyn Store, folder: &str, purpose: Purpose) -> Result<Option<Newest>> {
+fn search(store: &dyn Store, folder: &str, goal: SearchGoal) -> Result<Option<Newest>> {
     let FirstAnswers { hint, files, hinted } = match store.is_remote() {
-        true => match first_answers(store, folder, purpose)? {
+        true => match first_answers(store, folder, goal)? {
             // A version that was published between the two answers is not lost.
             answers if answers.hint.as_ref().is_some_and(|hint| hint.is_after(&answers.files)) => {
                 FirstAnswers { files: store.list(folder)?, ..answers }
@@ -233,12 +233,12 @@ struct FirstAnswers {
 }
 
 /// Reads the hint and lists the folder of a remote store at once.
-fn first_answers(store: &dyn Store, folder: &str, purpose: Purpose) -> Result<FirstAnswers> {
+fn first_answers(store: &dyn Store, folder: &str, goal: SearchGoal) -> Result<FirstAnswers> {
     let mut both = in_parallel(store, 2, |i| match i {
         0 => {
             let hint = read_hint(store, folder)?;
             // A listing takes longer than other requests, and a long one takes several.
-            let path = hint.as_ref().filter(|_| purpose == Purpose::Content).map(|hint| hint.usual_path(folder));
+            let path = hint.as_ref().filter(|_| goal == SearchGoal::Content).map(|hint| hint.usual_path(folder));
             let hinted = path.and_then(|path| store.fetch_whole_ahead(&path).map(|request| (path, request)));
             Ok(FirstAnswers { hint, hinted, files: Vec::new() })
         }
