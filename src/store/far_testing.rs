@@ -93,6 +93,12 @@ impl FarStore {
         answer
     }
 
+    /// Makes a request that nobody waits for yet.
+    fn begin<T>(&self, path: &str, answer: impl FnOnce() -> Result<T>) -> Box<FarAnswer<T>> {
+        let turn = self.log.lock().unwrap().begin("get", path);
+        Box::new(FarAnswer { log: self.log.clone(), answer: answer(), turn, due: Instant::now() + LATENCY })
+    }
+
     fn work_meanwhile(&self, what: &str, path: &str) {
         let is_it = |(end, _): &mut (String, _)| format!("{what} {path}").ends_with(end.as_str());
         let work = self.log.lock().unwrap().meanwhile.take_if(is_it);
@@ -102,19 +108,19 @@ impl FarStore {
     }
 }
 
-/// A whole file on its way.
-struct FarFile {
+/// An answer on its way.
+struct FarAnswer<T> {
     log: Arc<Mutex<Log>>,
-    answer: Result<Vec<u8>>,
+    answer: Result<T>,
     turn: usize,
     due: Instant,
 }
 
-impl Fetching for FarFile {
-    fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>> {
+impl<T: Send> Fetching<T> for FarAnswer<T> {
+    fn finish(self: Box<Self>) -> Result<T> {
         std::thread::sleep(self.due.saturating_duration_since(Instant::now()));
         self.log.lock().unwrap().end(self.turn);
-        self.answer.map(|bytes| vec![bytes])
+        self.answer
     }
 }
 
@@ -140,9 +146,11 @@ impl Store for FarStore {
     }
 
     fn fetch_whole_ahead(&self, path: &str) -> Option<Box<dyn Fetching>> {
-        let turn = self.log.lock().unwrap().begin("get", path);
-        let (answer, due) = (LocalStore.get(path), Instant::now() + LATENCY);
-        Some(Box::new(FarFile { log: self.log.clone(), answer, turn, due }))
+        Some(self.begin(path, || LocalStore.get(path).map(|bytes| vec![bytes])))
+    }
+
+    fn fetch_tail_ahead(&self, path: &str, length: u64) -> Option<Box<dyn Fetching<(Vec<u8>, u64)>>> {
+        Some(self.begin(path, || LocalStore.get_tail(path, length)))
     }
 
     fn is_remote(&self) -> bool {

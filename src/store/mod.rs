@@ -23,6 +23,7 @@
 //! - `put_once`: makes an object only if nobody else has made it: the atomic publish of a commit
 //! - `ranges`: which requests to make for ranges of a file: close ranges are joined, and large ones are split
 //! - `runtime`: the asynchronous runtime of network stores, and how blocking calls wait for it
+//! - `small_files`: a store whose small files are requested before they are opened
 //! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
@@ -50,6 +51,7 @@ mod place;
 mod put_once;
 mod ranges;
 mod runtime;
+mod small_files;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -60,3 +62,4 @@ pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;
 pub use options::StoreOptions;
+pub use small_files::SmallFiles;

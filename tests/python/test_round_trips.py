@@ -115,3 +115,28 @@ def test_a_table_of_paimon_takes_three_round_trips(
     made.refresh().append(pa.table({"id": pa.array([2], pa.int64()), "name": ["b"]}))
     newest = fz.open_table(table.location, storage_options=options)
     assert newest.scan().to_arrow().sort_by("id").to_pydict() == {"id": [1, 2], "name": [None, "b"]}
+
+
+def test_small_files_are_requested_before_a_thread_reads_them(table: fz.Table, far: Proxy) -> None:
+    for i in range(30):
+        table.append(rows(i))
+    scan = table.refresh().scan()
+    scan.plan()
+    far.latency = 0.5
+    with far.watched() as seen:
+        got = scan.to_arrow()
+    assert sorted(got["id"].to_pylist()) == list(range(30))
+    reads = [request for request in seen if request.path.endswith(".parquet")]
+    # One request for each file. With a request for each waiting thread they took five turns.
+    assert [(request.method, request.range) for request in reads] == [("GET", "bytes=-524288")] * 30
+    first = min(request.turn for request in reads)
+    assert max(request.turn for request in reads) - first <= 1
+
+
+def test_the_first_rows_do_not_request_all_files(table: fz.Table, far: Proxy) -> None:
+    for i in range(30):
+        table.append(rows(i))
+    scan = table.refresh().scan(limit=1)
+    with far.watched() as seen:
+        assert scan.to_arrow().num_rows == 1
+    assert len([request for request in seen if request.path.endswith(".parquet")]) <= 8
