@@ -318,10 +318,13 @@ fn the_hinted_file_is_requested_while_the_listing_is_on_its_way() {
     assert_eq!(far.turns(), turns(&[(1, "get version-hint.text"), (1, "list metadata")]));
 }
 
+/// Names of files with their sequence numbers, the hint, and the opened sequence number or the start of the error.
+type FolderCase<'a> = (&'a [(&'a str, i64)], &'a str, std::result::Result<i64, String>);
+
 #[test]
 fn a_far_folder_is_understood_as_a_local_one_is() {
     let wrong = |file: &str| format!("the metadata file of {file} is missing");
-    let cases: [(&[(&str, i64)], &str, std::result::Result<i64, String>); 12] = [
+    let cases: [FolderCase<'_>; 12] = [
         // A hint behind the newest version, and none.
         (&[("v1.metadata.json", 1), ("v2.metadata.json", 2), ("v3.metadata.json", 3)], "1", Ok(3)),
         (&[("v1.metadata.json", 1), ("v2.metadata.json", 2)], "?", Ok(2)),
