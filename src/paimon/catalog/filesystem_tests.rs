@@ -287,8 +287,8 @@ fn size(turns: &[(usize, String)]) -> (usize, usize) {
 
 #[test]
 fn opening_in_a_far_store_takes_three_round_trips() {
-    let far = FarStore::default();
-    let (metadata, turns) = Copy::new().open_far(&far);
+    let (t, far) = (Copy::new(), FarStore::default());
+    let (metadata, turns) = t.open_far(&far);
     assert_eq!(metadata.snapshot.as_ref().unwrap().id, 5);
     assert_eq!(metadata.schemas.keys().copied().collect::<Vec<_>>(), [0]);
     let expected = [
