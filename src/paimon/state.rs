@@ -82,10 +82,8 @@ impl PaimonTable {
         root: &str,
         storage_options: &BTreeMap<String, String>,
     ) -> Result<Option<PaimonTable>> {
-        let folder = TableFolder::find(store.clone(), root)?;
-        let opened =
-            |folder| PaimonTable::at(PaimonTableMetadata::load(folder)?, storage_options.clone(), Arc::default());
-        folder.map(opened).transpose()
+        let found = PaimonTableMetadata::find(store.clone(), root)?;
+        found.map(|metadata| PaimonTable::at(metadata, storage_options.clone(), Arc::default())).transpose()
     }
 
     /// The newest version of the same table, in its folder or that of a branch.

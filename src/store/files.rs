@@ -73,6 +73,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn fetch_whole_ahead(&self, _path: &str) -> Option<Box<dyn Fetching>> {
         None
     }
+    /// Starts to fetch the end of a file that will be needed soon, as [`Store::get_tail`] does. `None` if the store
+    /// gains nothing from it.
+    fn fetch_tail_ahead(&self, _path: &str, _length: u64) -> Option<Box<dyn Fetching<(Vec<u8>, u64)>>> {
+        None
+    }
     /// Whether the store is reached over a network, where calls mostly wait and each one has a cost.
     fn is_remote(&self) -> bool {
         false
@@ -251,10 +256,10 @@ impl<'a> FilesAhead<'a> {
     }
 }
 
-/// Ranges of a file that are being fetched. Dropping them cancels the fetch.
-pub trait Fetching: Send {
-    /// Waits for the ranges and returns their bytes, in the requested order.
-    fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>>;
+/// Bytes of a file that are being fetched: ranges, unless said otherwise. Dropping them cancels the fetch.
+pub trait Fetching<T = Vec<Vec<u8>>>: Send {
+    /// Waits for the bytes and returns them; several ranges in the requested order.
+    fn finish(self: Box<Self>) -> Result<T>;
 }
 
 /// A file that is being written. Dropping it without [`StoreWriter::finish`] leaves no file.

@@ -9,6 +9,7 @@
 //! - `credentials`: credentials that are granted for a time, and renewed before they expire
 //! - `disk`: steps of writing a local file that survives a crash
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
+//! - `far_testing`: a store for tests that is far away, which notes requests and their round trips
 //! - `files`: the traits of a store of files
 //! - `foreign`: stores and credentials that live in another language
 //! - `http`: requests to services over HTTP
@@ -22,6 +23,7 @@
 //! - `put_once`: makes an object only if nobody else has made it: the atomic publish of a commit
 //! - `ranges`: which requests to make for ranges of a file: close ranges are joined, and large ones are split
 //! - `runtime`: the asynchronous runtime of network stores, and how blocking calls wait for it
+//! - `small_files`: a store whose small files are requested before they are opened
 //! - `unsynced`: new files that are complete but not durable yet, and their common sync
 //! - `testing`: A local store for tests, which can hook some of its calls
 
@@ -31,6 +33,8 @@ pub mod credentials;
 pub mod database;
 mod disk;
 mod failure;
+#[cfg(test)]
+pub(crate) mod far_testing;
 mod files;
 mod foreign;
 pub(crate) mod http;
@@ -48,6 +52,7 @@ mod place;
 mod put_once;
 mod ranges;
 mod runtime;
+mod small_files;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unsynced;
@@ -59,4 +64,5 @@ pub use limits::LONGEST_HINT;
 pub use location::{Location, Relocation};
 pub use open::open_store;
 pub use options::StoreOptions;
+pub use small_files::SmallFiles;
 pub use unsynced::Unsynced;

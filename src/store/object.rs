@@ -154,6 +154,20 @@ impl Fetching for WholeFile {
     }
 }
 
+/// The end of a file that is being fetched.
+struct Tail {
+    object: Object,
+    pending: PendingRequest<object_store::Result<(Vec<u8>, u64)>>,
+}
+
+impl Fetching<(Vec<u8>, u64)> for Tail {
+    fn finish(self: Box<Self>) -> Result<(Vec<u8>, u64)> {
+        let Tail { object, pending } = *self;
+        let tail = pending.wait().map_err(|e| e.with("path", &object.path))?;
+        object.tail(tail.map_err(|e| object.failed("read", e)))
+    }
+}
+
 /// Fetches several ranges, each with one request.
 async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<u64>>) -> Answers {
     let (store, key) = (&store, &key);
@@ -247,11 +261,14 @@ impl Store for ObjectFiles {
         let tail = object.ask("read", move |store, key| async move {
             one_range(store.as_ref(), &key, GetRange::Suffix(length)).await
         });
-        match tail {
-            // An empty object has no end to ask for.
-            Err(e) if e.kind() == ErrorKind::Store && self.size(path)? == 0 => Ok((Vec::new(), 0)),
-            tail => tail,
-        }
+        object.tail(tail)
+    }
+
+    fn fetch_tail_ahead(&self, path: &str, length: u64) -> Option<Box<dyn Fetching<(Vec<u8>, u64)>>> {
+        let object = self.object(path).ok().filter(|object| object.service != Service::Azure)?;
+        let (client, key) = (object.client.patient.clone(), object.key.clone());
+        let pending = start(async move { one_range(client.as_ref(), &key, GetRange::Suffix(length)).await }).ok()?;
+        Some(Box::new(Tail { object, pending }))
     }
 
     fn fetch_whole_ahead(&self, path: &str) -> Option<Box<dyn Fetching>> {
@@ -274,7 +291,7 @@ impl Store for ObjectFiles {
     }
 
     fn size(&self, path: &str) -> Result<u64> {
-        self.object(path)?.ask("look at", |store, key| async move { Ok(store.head(&key).await?.size) })
+        self.object(path)?.size()
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {

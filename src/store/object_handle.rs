@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{Error as StoreError, GetResult, ObjectStore};
+use object_store::{Error as StoreError, GetResult, ObjectStore, ObjectStoreExt};
 
 use super::connect::Client;
 use super::failure::failure;
@@ -13,7 +13,7 @@ use super::limits::FIRST_BYTES;
 use super::options::{Secrets, StoreOptions};
 use super::place::Service;
 use super::runtime::wait;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// An object, and the client for its requests.
 #[derive(Clone)]
@@ -37,6 +37,20 @@ impl Object {
         match &self.client.renewal {
             Some(renewal) => self.client.secrets.and(renewal.secrets()),
             None => self.client.secrets.clone(),
+        }
+    }
+
+    /// Its length.
+    pub(super) fn size(&self) -> Result<u64> {
+        self.ask("look at", |store, key| async move { Ok(store.head(&key).await?.size) })
+    }
+
+    /// The answer to a request for its end, with its length.
+    pub(super) fn tail(&self, answer: Result<(Vec<u8>, u64)>) -> Result<(Vec<u8>, u64)> {
+        match answer {
+            // An empty object has no end to ask for.
+            Err(e) if e.kind() == ErrorKind::Store && self.size()? == 0 => Ok((Vec::new(), 0)),
+            answer => answer,
         }
     }
 

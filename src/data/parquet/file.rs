@@ -27,7 +27,7 @@ const TAIL_BYTES: u64 = 64 * 1024;
 
 /// The same for a remote store, where a request costs as much time as these bytes. They hold the page index too, and
 /// small files.
-const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
+pub(crate) const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
 
 /// Bytes of footer length and magic.
 const FOOTER_END: u64 = 8;

@@ -14,11 +14,13 @@ use arrow::record_batch::RecordBatch;
 use super::rows::Batches;
 use super::task::{CountedBytes, bytes_of as bytes_of_task, read_task};
 use crate::data::deletes::cache::DeleteCache;
+use crate::data::parquet::file::REMOTE_TAIL_BYTES;
 use crate::error::{Error, Result};
-use crate::format::task::{ReadContext, ScanTask};
+use crate::expr::BoundPredicate;
+use crate::format::task::{FileFormat, ReadContext, ScanTask};
 use crate::parallel;
 use crate::parallel::{Cancellation, POLL_INTERVAL, Phase, check_cancelled, expect_total};
-use crate::store::Store;
+use crate::store::{SmallFiles, Store};
 
 /// Gives the next task; `None` at the end.
 pub type TaskSource = Box<dyn FnMut() -> Result<Option<ScanTask>> + Send>;
@@ -43,6 +45,8 @@ const BATCHES_AHEAD: usize = 3;
 const BYTES_AHEAD: usize = 32 << 20;
 /// Additional threads for a remote store, because most of them wait for it.
 const WAITING_THREADS: usize = 4;
+/// Planned tasks that no thread reads yet, at most. Their small files are requested.
+const TASKS_AHEAD: usize = 64;
 /// How far threads read ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
@@ -84,6 +88,8 @@ pub struct ReadAhead {
 
 struct AheadShared {
     reader: ScanReader,
+    /// The reader's store, if small files are requested before they are read.
+    small_files: Option<Arc<SmallFiles>>,
     ahead: Ahead,
     threads: usize,
     /// Set when no further batch will be taken.
@@ -100,6 +106,8 @@ struct AheadState {
     source: Option<TaskSource>,
     /// Whether there are no more tasks.
     ended: bool,
+    /// Tasks that were planned early, and the error that ended the planning.
+    planned: VecDeque<Result<ScanTask>>,
     pieces: VecDeque<TaskPiece>,
     /// Pieces that are worked on at once.
     window: usize,
@@ -135,16 +143,22 @@ enum AheadStep {
 impl ReadAhead {
     /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a
     /// remote store).
-    pub fn new(reader: ScanReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
+    pub fn new(mut reader: ScanReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
         let threads = match threads {
             0 if reader.store.is_remote() => parallel::threads(usize::MAX) + WAITING_THREADS,
             0 => parallel::threads(usize::MAX),
             most if reader.store.is_remote() => most.min(reader.store.at_once()),
             most => parallel::threads(most),
         };
+        let small_files =
+            (reader.store.is_remote() && !ahead.few).then(|| Arc::new(SmallFiles::new(reader.store.clone())));
+        if let Some(store) = &small_files {
+            reader.store = store.clone();
+        }
         let state = AheadState {
             source: Some(source),
             ended: false,
+            planned: VecDeque::new(),
             pieces: VecDeque::new(),
             window: if ahead.few { 1 } else { threads + 1 },
             widest: threads + 1,
@@ -154,6 +168,7 @@ impl ReadAhead {
         };
         let shared = AheadShared {
             reader,
+            small_files,
             ahead,
             threads,
             closed: AtomicBool::new(false),
@@ -195,7 +210,7 @@ impl ReadAhead {
                 shared.work.notify_one();
                 return batch.map(Some);
             }
-            if state.ended && state.pieces.is_empty() {
+            if state.ended && state.planned.is_empty() && state.pieces.is_empty() {
                 return Ok(None);
             }
             shared.work.notify_one();
@@ -215,6 +230,9 @@ impl ReadAhead {
         for thread in threads {
             // A thread never panics, because its work is guarded.
             thread.join().unwrap_or(());
+        }
+        if let Some(small_files) = &self.shared.small_files {
+            small_files.forget_all();
         }
         drop((pieces, source));
     }
@@ -251,19 +269,37 @@ impl AheadState {
         }
     }
 
-    /// The next step: read on in the first piece that is needed, else plan.
-    fn next_step(&mut self, ahead: Ahead) -> Option<AheadStep> {
+    /// The next step: plan early if `plans_early`, else read on in the first piece that is needed, else plan.
+    fn next_step(&mut self, ahead: Ahead, plans_early: bool) -> Option<AheadStep> {
+        if plans_early && let Some(source) = self.source.take() {
+            return Some(AheadStep::Plan(source));
+        }
+        loop {
+            if let Some(step) = self.reading_step(ahead) {
+                return Some(step);
+            }
+            let open = self.pieces.iter().filter(|p| !p.ended).count();
+            let has_room = open < self.window && (ahead.all || self.pieces.len() < 2 * self.window);
+            if !has_room {
+                return None;
+            }
+            match self.planned.pop_front() {
+                Some(Ok(task)) => self.add(task),
+                Some(Err(e)) => self.add_error(e),
+                None => return self.source.take().map(AheadStep::Plan),
+            }
+        }
+    }
+
+    /// Reads on in the first piece that is needed.
+    fn reading_step(&mut self, ahead: Ahead) -> Option<AheadStep> {
         let wants = |p: &&mut TaskPiece| {
             let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;
             p.rest.is_some() && (ahead.all || has_room)
         };
         let mut at_once = self.pieces.iter_mut().filter(|p| !p.ended).take(self.window);
-        if let Some(piece) = at_once.find(wants) {
-            return piece.rest.take().map(|rest| AheadStep::Read(piece.number, rest));
-        }
-        let open = self.pieces.iter().filter(|p| !p.ended).count();
-        let has_room = open < self.window && (ahead.all || self.pieces.len() < 2 * self.window);
-        if has_room { self.source.take().map(AheadStep::Plan) } else { None }
+        let piece = at_once.find(wants)?;
+        piece.rest.take().map(|rest| AheadStep::Read(piece.number, rest))
     }
 
     fn add(&mut self, task: ScanTask) {
@@ -347,7 +383,8 @@ impl AheadShared {
     fn run(self: &Arc<Self>) {
         let mut state = self.lock();
         while !self.is_closed() {
-            let Some(step) = state.next_step(self.ahead) else {
+            let plans_early = self.plans_early(&state);
+            let Some(step) = state.next_step(self.ahead, plans_early) else {
                 state.idle += 1;
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle -= 1;
@@ -356,7 +393,9 @@ impl AheadShared {
             // There may be more work.
             if state.idle > 0 {
                 self.work.notify_one();
-            } else if state.threads.len() < self.threads && !matches!(step, AheadStep::Plan(_)) {
+            } else if state.threads.len() < self.threads
+                && (!matches!(step, AheadStep::Plan(_)) || !state.planned.is_empty())
+            {
                 self.hire(&mut state).unwrap_or(());
             }
             drop(state);
@@ -366,11 +405,14 @@ impl AheadShared {
                     state = self.lock();
                     match found {
                         Ok(Some(task)) => {
-                            state.add(task);
+                            state.planned.push_back(Ok(task));
                             state.source = Some(source);
                         }
                         Ok(None) => state.ended = true,
-                        Err(e) => state.add_error(e),
+                        Err(e) => {
+                            state.planned.push_back(Err(e));
+                            state.ended = true;
+                        }
                     }
                 }
                 AheadStep::Read(number, rest) => {
@@ -383,18 +425,56 @@ impl AheadShared {
         }
     }
 
+    /// Whether to plan before there is a thread to read: the last planned file is a small one, so more may follow.
+    fn plans_early(&self, state: &AheadState) -> bool {
+        let is_small = |task: &Result<ScanTask>| task.as_ref().is_ok_and(|task| small_file(task).is_some());
+        self.threads > 1
+            && self.small_files.as_ref().is_some_and(|small| small.has_room())
+            && state.planned.len() < TASKS_AHEAD
+            && state.planned.back().is_none_or(is_small)
+    }
+
+    /// Plans a task, and requests its file if it is small.
     fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
         let found = guarded(&mut source);
+        if let (Ok(Some(task)), Some(small)) = (&found, &self.small_files)
+            && let Some((path, size)) = small_file(task)
+            && let Ok(path) = self.reader.context.location.resolve(path)
+        {
+            small.request(&path, REMOTE_TAIL_BYTES, size);
+        }
         (found, source)
     }
 
     fn advance(&self, rest: Rest) -> Result<Option<(RecordBatch, Batches)>> {
         let mut batches = match rest {
-            Rest::Unopened(task) => self.reader.read(&task)?,
+            Rest::Unopened(task) => self.open(&task)?,
             Rest::Open(batches) => batches,
         };
         Ok(batches.next().transpose()?.map(|batch| (batch, batches)))
     }
+
+    fn open(&self, task: &ScanTask) -> Result<Batches> {
+        let opened = self.reader.read(task);
+        if let (Some(small), Some((path, _))) = (&self.small_files, small_file(task))
+            && let Ok(path) = self.reader.context.location.resolve(path)
+        {
+            // Its partition may have told that no row is wanted.
+            small.forget(&path);
+        }
+        opened
+    }
+}
+
+/// The path and size of a task's file, if one request can read it.
+fn small_file(task: &ScanTask) -> Option<(&str, u64)> {
+    let file = &task.data_file;
+    let size = u64::try_from(file.size_bytes).ok().filter(|size| *size <= REMOTE_TAIL_BYTES)?;
+    let is_read = file.format == FileFormat::Parquet
+        && task.change.is_none()
+        && task.merge.is_none()
+        && *task.residual != BoundPredicate::False;
+    is_read.then_some((file.path.as_str(), size))
 }
 
 /// The error that ends the work of a stream that nobody reads any more.

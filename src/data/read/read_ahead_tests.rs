@@ -9,6 +9,7 @@ use super::*;
 use crate::data::testing::{context, field, schema, task, write};
 use crate::error::ErrorKind;
 use crate::expr::BoundPredicate;
+use crate::store::far_testing::FarStore;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Schema};
 
@@ -158,4 +159,63 @@ fn large_files_are_cut_at_their_offsets() {
     assert_eq!(sized(100, &[]), [(4, mebi(100))]);
     assert_eq!(sized(100, &[50, 40]), [(4, mebi(100))]);
     assert_eq!(sized(100, &[40, 400]), [(4, mebi(40)), (mebi(40), mebi(100))]);
+}
+
+// ---------------------------------------------------------------- small files of far stores
+
+fn far_reader(dir: &TempDir, far: &FarStore) -> ScanReader {
+    ScanReader { store: Arc::new(far.clone()), ..reader(dir, 100) }
+}
+
+#[test]
+fn small_files_of_a_far_store_are_requested_at_once_and_once() {
+    let dir = TempDir::new().unwrap();
+    let tasks = tasks(&dir, 40);
+    let expected: Vec<i64> = (0..40 * ROWS).collect();
+    for (ordered, threads) in [(true, 0), (false, 4)] {
+        let far = FarStore::default();
+        let stream = ReadAhead::new(far_reader(&dir, &far), source(tasks.clone()), ahead(ordered), threads);
+        let (mut numbers, error) = drain(&stream);
+        assert!(error.is_none(), "{error:?}");
+        if !ordered {
+            numbers.sort();
+        }
+        assert_eq!(numbers, expected);
+        let turns = far.turns();
+        assert_eq!(turns.len(), 40, "{turns:?}");
+        // Six threads that each wait for their file take seven turns.
+        assert!(turns.iter().all(|(turn, _)| *turn <= 2), "{turns:?}");
+    }
+}
+
+#[test]
+fn files_that_are_not_needed_are_not_requested() {
+    let dir = TempDir::new().unwrap();
+    let tasks = tasks(&dir, 40);
+    // Few rows are wanted, and the first file has them.
+    let far = FarStore::default();
+    let few = Ahead { few: true, ..ahead(true) };
+    let stream = ReadAhead::new(far_reader(&dir, &far), source(tasks.clone()), few, 0);
+    assert!(stream.next_batch().unwrap().is_some());
+    drop(stream);
+    assert!(far.turns().len() <= 3, "the first file, and those that the threads began meanwhile");
+    // The filter leaves no row of most files.
+    let none = tasks.iter().enumerate().map(|(i, task)| match i % 10 {
+        0 => task.clone(),
+        _ => ScanTask { residual: Arc::new(BoundPredicate::False), ..task.clone() },
+    });
+    let stream = ReadAhead::new(far_reader(&dir, &far), source(none.collect()), ahead(true), 0);
+    assert_eq!(drain(&stream).0.len() as i64, 4 * ROWS);
+    assert_eq!(far.turns().len(), 4);
+}
+
+#[test]
+fn an_error_of_a_small_far_file_comes_in_its_place() {
+    let dir = TempDir::new().unwrap();
+    let tasks = tasks(&dir, 9);
+    std::fs::remove_file(&tasks[5].data_file.path).unwrap();
+    let stream = ReadAhead::new(far_reader(&dir, &FarStore::default()), source(tasks), ahead(true), 0);
+    let (numbers, error) = drain(&stream);
+    assert_eq!(numbers, (0..5 * ROWS).collect::<Vec<_>>());
+    assert_eq!(error.unwrap().kind(), ErrorKind::NotFound);
 }

@@ -8,11 +8,11 @@
 //! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as in Java's Hadoop tables.
 
 use super::metadata_names::{Name, VERSION_HINT, file_name, parse_name, read_metadata};
-use super::newest_metadata::newest;
+use super::newest_metadata::{newest, newest_to_read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
-use crate::store::Store;
 use crate::store::location::join;
+use crate::store::{Store, in_parallel};
 
 /// How often the newest version is looked up again after its file was deleted meanwhile.
 const REREADS: usize = 2;
@@ -36,23 +36,60 @@ pub struct FoundMetadata {
 /// not tell which one is current. `NotFound` if there is no table. The error's hint describes the contents of the
 /// location. `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
-    let name = file_name(location);
-    // Skip the request if the name shows that the location is a folder.
-    let may_be_file = !store.is_remote() || name.contains('.');
+    if let Some(file) = given_file(store, location)? {
+        return Ok(file);
+    }
+    let current = newest(store, &join(location, METADATA_FOLDER));
+    Ok(found(or_no_table(store, location, current)?))
+}
+
+/// The metadata file that the location itself is; `None` if it can only be a folder.
+fn given_file(store: &dyn Store, location: &str) -> Result<Option<FoundMetadata>> {
+    let may_be_metadata = may_be_metadata(location);
+    if (!store.is_remote() || may_be_metadata) && matches!(store.exists(location), Ok(true)) {
+        return match may_be_metadata {
+            true => Ok(Some(found(location.to_owned()))),
+            false => Err(other_file(location)),
+        };
+    }
+    check_may_be_folder(location).map(|()| None)
+}
+
+/// Whether a location can be a metadata file, by its name.
+fn may_be_metadata(location: &str) -> bool {
+    location.ends_with(".json") || location.ends_with(".gz")
+}
+
+/// Checks that a location without a file can be a folder. No folder has the name of a metadata file.
+fn check_may_be_folder(location: &str) -> Result<()> {
+    match [".metadata.json", ".metadata.json.gz"].iter().any(|end| location.ends_with(end)) {
+        true => Err(Error::not_found("there is no metadata file")
+            .with("path", location)
+            .hint("Check the path, or give the table's root folder")),
+        false => Ok(()),
+    }
+}
+
+/// The answer for a table's folder, or the error for a location without a table. A remote store is asked for a file of
+/// this name only now, because most locations are folders.
+fn or_no_table<T>(store: &dyn Store, location: &str, current: Result<Option<T>>) -> Result<T> {
+    let error = match current {
+        Ok(Some(current)) => return Ok(current),
+        Ok(None) => None,
+        Err(e) => Some(e),
+    };
+    let may_be_file = store.is_remote() && file_name(location).contains('.') && !may_be_metadata(location);
     if may_be_file && matches!(store.exists(location), Ok(true)) {
-        if !(name.ends_with(".json") || name.ends_with(".gz")) {
-            return Err(Error::invalid("this file is neither a table nor table metadata")
-                .with("path", location)
-                .hint("Give the table's root folder or its metadata JSON file"));
-        }
-        return Ok(found(location.to_owned()));
+        return Err(other_file(location));
     }
-    // No folder has the name of a metadata file.
-    if [".metadata.json", ".metadata.json.gz"].iter().any(|end| name.ends_with(end)) {
-        let error = Error::not_found("there is no metadata file").with("path", location);
-        return Err(error.hint("Check the path, or give the table's root folder"));
-    }
-    newest(store, &join(location, METADATA_FOLDER))?.map(found).ok_or_else(|| no_table(store, location))
+    Err(error.unwrap_or_else(|| no_table(store, location)))
+}
+
+/// The error for a file that is not the metadata of a table.
+fn other_file(location: &str) -> Error {
+    Error::invalid("this file is neither a table nor table metadata")
+        .with("path", location)
+        .hint("Give the table's root folder or its metadata JSON file")
 }
 
 /// The metadata file with the highest number in a table's folder, without a look into it. For tables whose metadata are
@@ -91,8 +128,12 @@ fn found(metadata_location: String) -> FoundMetadata {
 /// The error for a location without metadata. Its hint describes the contents of the location.
 fn no_table(store: &dyn Store, location: &str) -> Error {
     let error = Error::not_found("there is no table").with("path", location);
-    let folders = store.list_folders(location).unwrap_or_default();
-    let files = store.list(location).unwrap_or_default();
+    let listed = in_parallel(store, 2, |i| match i {
+        0 => Ok((store.list_folders(location).unwrap_or_default(), Vec::new())),
+        _ => Ok((Vec::new(), store.list(location).unwrap_or_default())),
+    });
+    let (folders, files): (Vec<_>, Vec<_>) = listed.unwrap_or_default().into_iter().unzip();
+    let (folders, files) = (folders.concat(), files.concat());
     let has = |name: &str| folders.iter().any(|f| f == name);
     let ends = |suffix: &str| files.iter().any(|f| f.path.ends_with(suffix));
     error.hint(if has(METADATA_FOLDER) {
@@ -126,15 +167,36 @@ pub(in crate::iceberg) fn load_file(store: &dyn Store, path: &str) -> Result<(Ta
 /// # Errors
 /// As [`find_metadata`] and [`read_metadata`].
 pub fn load(store: &dyn Store, location: &str) -> Result<(TableMetadata, FoundMetadata)> {
+    match read_given_file(store, location)? {
+        Some(read) => Ok(read),
+        None => newest_in(store, location),
+    }
+}
+
+/// Reads the metadata file that the location itself is; `None` if it can only be a folder.
+fn read_given_file(store: &dyn Store, location: &str) -> Result<Option<(TableMetadata, FoundMetadata)>> {
+    if !(store.is_remote() && may_be_metadata(location)) {
+        let file = given_file(store, location)?;
+        return file.map(|file| load_file(store, &file.metadata_location)).transpose();
+    }
+    // The answer tells whether the file exists.
+    match load_file(store, location) {
+        Err(e) if e.kind() == ErrorKind::NotFound => check_may_be_folder(location).map(|()| None),
+        read => read.map(Some),
+    }
+}
+
+/// Finds and reads the newest metadata in a table's folder.
+fn newest_in(store: &dyn Store, location: &str) -> Result<(TableMetadata, FoundMetadata)> {
     let mut attempt = 0;
     loop {
-        let found = find_metadata(store, location)?;
-        match read_metadata(store, &found.metadata_location) {
+        let current = newest_to_read(store, &join(location, METADATA_FOLDER));
+        let current = or_no_table(store, location, current)?;
+        let path = current.path.clone();
+        match current.read(store) {
             // Commits that came meanwhile may have deleted the file.
-            Err(e) if e.kind() == ErrorKind::NotFound && attempt < REREADS && found.metadata_location != location => {
-                attempt += 1;
-            }
-            metadata => return Ok((metadata?, found)),
+            Err(e) if e.kind() == ErrorKind::NotFound && attempt < REREADS => attempt += 1,
+            metadata => return Ok((metadata?, found(path))),
         }
     }
 }

@@ -18,11 +18,12 @@ use std::collections::BTreeMap;
 use super::metadata_names::{
     LONGEST_HINT, Name, SUFFIXES, VERSION_HINT, file_name, find_version, parse_name, read_metadata,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::snapshot::MetadataLogEntry;
 use crate::store::location::join;
-use crate::store::{FileInfo, Store, in_parallel};
+use crate::store::{Fetching, FileInfo, Store, in_parallel};
 use crate::types::temporal::format_instant;
 
 /// Finds the current metadata file of a metadata folder. Returns `None` for a folder without metadata files.
@@ -31,21 +32,85 @@ use crate::types::temporal::format_instant;
 /// `CorruptTable` if the hint names a later version than the folder has. Also if the folder holds two tables or two
 /// histories of one, and nothing tells which is current. Errors of the store and of reading metadata.
 pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> {
-    let (hint, files) = match store.is_remote() {
-        true => match hint_and_files(store, folder)? {
+    Ok(search(store, folder, SearchGoal::Path)?.map(|newest| newest.path))
+}
+
+/// As [`newest`], for callers that read the file. A remote store is asked for the hinted file as soon as the hint is
+/// known, without waiting for the listing.
+///
+/// # Errors
+/// As [`newest`].
+pub(super) fn newest_to_read(store: &dyn Store, folder: &str) -> Result<Option<Newest>> {
+    search(store, folder, SearchGoal::Content)
+}
+
+/// The current metadata file of a folder.
+pub(super) struct Newest {
+    /// Its path.
+    pub(super) path: String,
+    content: Content,
+}
+
+impl Newest {
+    /// The metadata. Makes no request if the search has read the file.
+    ///
+    /// # Errors
+    /// As [`read_metadata`].
+    pub(super) fn read(self, store: &dyn Store) -> Result<TableMetadata> {
+        match self.content {
+            Content::Unread => read_metadata(store, &self.path),
+            Content::Read(metadata) => Ok(*metadata),
+            Content::Requested(request) => read_requested(store, &self.path, request),
+        }
+    }
+}
+
+/// What the search knows about the content of a file.
+enum Content {
+    Unread,
+    /// The search compared it with others.
+    Read(Box<TableMetadata>),
+    /// The file is on its way.
+    Requested(Box<dyn Fetching>),
+}
+
+/// Reads a metadata file that is on its way.
+fn read_requested(store: &dyn Store, path: &str, request: Box<dyn Fetching>) -> Result<TableMetadata> {
+    match request.finish() {
+        // The file may have been published after the request.
+        Err(e) if e.kind() == ErrorKind::NotFound => read_metadata(store, path),
+        answer => match answer?.pop() {
+            Some(bytes) => parse_metadata(&bytes).with("path", path),
+            None => read_metadata(store, path),
+        },
+    }
+}
+
+/// What a caller wants of the current file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SearchGoal {
+    Path,
+    Content,
+}
+
+fn search(store: &dyn Store, folder: &str, goal: SearchGoal) -> Result<Option<Newest>> {
+    let FirstAnswers { hint, files, hinted } = match store.is_remote() {
+        true => match first_answers(store, folder, goal)? {
             // A version that was published between the two answers is not lost.
-            (Some(hint), files) if hint.is_after(&files) => (Some(hint), store.list(folder)?),
-            both => both,
+            answers if answers.hint.as_ref().is_some_and(|hint| hint.is_after(&answers.files)) => {
+                FirstAnswers { files: store.list(folder)?, ..answers }
+            }
+            answers => answers,
         },
         false => {
             let hint = read_hint(store, folder)?;
-            if let Some(current) = hinted_last(store, folder, hint.as_ref())? {
-                return Ok(Some(current));
+            if let Some(path) = hinted_last(store, folder, hint.as_ref())? {
+                return Ok(Some(Newest { path, content: Content::Unread }));
             }
-            (hint, store.list(folder)?)
+            FirstAnswers { hint, files: store.list(folder)?, hinted: None }
         }
     };
-    let mut choice = Choice { store, folder, hint, metadata: BTreeMap::new() };
+    let mut choice = Choice { store, folder, hint, hinted, metadata: BTreeMap::new() };
     let named: Vec<Named> = files.iter().filter_map(Named::of).collect();
     let tops = choice.tops(&named)?;
     if tops.is_empty() {
@@ -53,7 +118,7 @@ pub(super) fn newest(store: &dyn Store, folder: &str) -> Result<Option<String>> 
     }
     let current = choice.current(&named, tops)?;
     choice.check_not_lost(&named, &current)?;
-    Ok(Some(current))
+    Ok(Some(choice.into_newest(current)))
 }
 
 /// A metadata file in the listing of the folder.
@@ -106,6 +171,15 @@ impl Hint {
         !files.iter().filter_map(Named::of).any(|file| reaches_it(file.name))
     }
 
+    /// The path that the hinted file usually has.
+    fn usual_path(&self, folder: &str) -> String {
+        let stem = match self {
+            Hint::Version(version) => format!("v{version}"),
+            Hint::File(_, stem) => stem.clone(),
+        };
+        join(folder, &format!("{stem}{}", SUFFIXES[0]))
+    }
+
     fn names(&self, file: &Named) -> bool {
         match (self, file.name) {
             (Hint::Version(hinted), Name::Version(version)) => *hinted == version,
@@ -119,10 +193,10 @@ impl Hint {
 
 /// Reads the version hint, if there is a usable one.
 fn read_hint(store: &dyn Store, folder: &str) -> Result<Option<Hint>> {
-    match store.get_tail(&join(folder, VERSION_HINT), LONGEST_HINT) {
-        // The store did not answer, so a hint may exist.
-        Err(e) if store.is_remote() && e.kind() != ErrorKind::NotFound => Err(e),
-        found => Ok(found.ok().filter(|(_, size)| *size <= LONGEST_HINT).and_then(|(bytes, _)| Hint::parse(&bytes))),
+    match store.get_at_most(&join(folder, VERSION_HINT), LONGEST_HINT) {
+        // The store did not answer, so a hint may exist. A file that is too long is not a hint.
+        Err(e) if store.is_remote() && !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable) => Err(e),
+        found => Ok(found.ok().and_then(|bytes| Hint::parse(&bytes))),
     }
 }
 
@@ -149,14 +223,29 @@ fn hinted_last(store: &dyn Store, folder: &str, hint: Option<&Hint>) -> Result<O
     }
 }
 
+/// What a remote store says first.
+#[derive(Default)]
+struct FirstAnswers {
+    hint: Option<Hint>,
+    files: Vec<FileInfo>,
+    /// The request for the hinted file, and its path.
+    hinted: Option<(String, Box<dyn Fetching>)>,
+}
+
 /// Reads the hint and lists the folder of a remote store at once.
-fn hint_and_files(store: &dyn Store, folder: &str) -> Result<(Option<Hint>, Vec<FileInfo>)> {
+fn first_answers(store: &dyn Store, folder: &str, goal: SearchGoal) -> Result<FirstAnswers> {
     let mut both = in_parallel(store, 2, |i| match i {
-        0 => Ok((read_hint(store, folder)?, Vec::new())),
-        _ => Ok((None, store.list(folder)?)),
+        0 => {
+            let hint = read_hint(store, folder)?;
+            // A listing takes longer than other requests, and a long one takes several.
+            let path = hint.as_ref().filter(|_| goal == SearchGoal::Content).map(|hint| hint.usual_path(folder));
+            let hinted = path.and_then(|path| store.fetch_whole_ahead(&path).map(|request| (path, request)));
+            Ok(FirstAnswers { hint, hinted, files: Vec::new() })
+        }
+        _ => Ok(FirstAnswers { files: store.list(folder)?, ..FirstAnswers::default() }),
     })?;
-    let files = both.pop().map(|(_, files)| files).unwrap_or_default();
-    Ok((both.pop().and_then(|(hint, _)| hint), files))
+    let files = both.pop().map(|listed| listed.files).unwrap_or_default();
+    Ok(FirstAnswers { files, ..both.pop().unwrap_or_default() })
 }
 
 /// The search in one folder, with the files that were read to compare them.
@@ -164,6 +253,8 @@ struct Choice<'s> {
     store: &'s dyn Store,
     folder: &'s str,
     hint: Option<Hint>,
+    /// As in [`FirstAnswers`].
+    hinted: Option<(String, Box<dyn Fetching>)>,
     metadata: BTreeMap<String, Option<TableMetadata>>,
 }
 
@@ -181,9 +272,7 @@ impl Choice<'_> {
                 last = vec![hinted];
             }
             if last.len() > 1 {
-                for file in &last {
-                    self.read(file);
-                }
+                self.read(&last)?;
                 last.sort_by(|a, b| a.path.cmp(&b.path));
                 last.sort_by_key(|file| (self.updated_ms(file), file.modified_ms));
             }
@@ -196,11 +285,34 @@ impl Choice<'_> {
         self.hint.as_ref().is_some_and(|hint| hint.names(file))
     }
 
-    /// Reads a file that is compared. One that can't be read decides nothing.
-    fn read(&mut self, file: &Named) -> Option<&TableMetadata> {
+    /// Reads files that are compared, all at once. One that can't be read decides nothing.
+    fn read<'f>(&mut self, files: impl IntoIterator<Item = &'f Named>) -> Result<()> {
+        let known = &self.metadata;
+        let mut unread: Vec<String> =
+            files.into_iter().map(|file| file.path.clone()).filter(|path| !known.contains_key(path)).collect();
+        unread.sort_unstable();
+        unread.dedup();
+        let hinted = self.hinted.take_if(|(path, _)| unread.contains(path));
+        unread.retain(|path| hinted.as_ref().is_none_or(|(hinted, _)| hinted != path));
         let store = self.store;
-        let read = || read_metadata(store, &file.path).ok();
-        self.metadata.entry(file.path.clone()).or_insert_with(read).as_ref()
+        let read = in_parallel(store, unread.len(), |i| Ok(read_metadata(store, &unread[i]).ok()))?;
+        self.metadata.extend(unread.into_iter().zip(read));
+        if let Some((path, request)) = hinted {
+            let metadata = read_requested(store, &path, request).ok();
+            self.metadata.insert(path, metadata);
+        }
+        Ok(())
+    }
+
+    /// The file that was chosen.
+    fn into_newest(mut self, path: String) -> Newest {
+        let requested = self.hinted.filter(|(hinted, _)| *hinted == path).map(|(_, request)| request);
+        let content = match (self.metadata.remove(&path).flatten(), requested) {
+            (Some(metadata), _) => Content::Read(Box::new(metadata)),
+            (None, Some(request)) => Content::Requested(request),
+            (None, None) => Content::Unread,
+        };
+        Newest { path, content }
     }
 
     fn known(&self, file: &Named) -> Option<&TableMetadata> {
@@ -217,9 +329,7 @@ impl Choice<'_> {
         if let ([only], true) = (tops.as_slice(), others.is_empty()) {
             return Ok(only.path.clone());
         }
-        for file in tops.iter().chain(&others) {
-            self.read(file);
-        }
+        self.read(tops.iter().chain(&others))?;
         if let Some(torn) = tops.iter().find(|file| self.known(file).is_none()) {
             // The error tells more than a choice among the other files.
             return read_metadata(self.store, &torn.path).map(|_| torn.path.clone());

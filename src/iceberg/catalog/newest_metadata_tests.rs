@@ -7,6 +7,7 @@ use crate::iceberg::spec::metadata::tests::fixture;
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::iceberg::spec::snapshot::{MetadataLogEntry, Snapshot};
+use crate::store::far_testing::FarStore;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Hooked, Hooks};
 use std::sync::Arc;
@@ -276,4 +277,155 @@ fn a_right_hint_spares_a_look_at_each_file() {
     folder.put(Version { updated_ms: 9_000_001, ..version("00000-a.metadata.json", "new", 0) });
     assert_eq!(hinted_last(&LocalStore, &join(&folder.location(), "metadata"), Some(&Hint::Version(3))).unwrap(), None);
     assert!(folder.open().unwrap_err().to_string().contains("two tables"));
+}
+
+// ---------------------------------------------------------------- round trips
+
+/// The turns of requests, as [`FarStore::turns`] gives them.
+fn turns(expected: &[(usize, &str)]) -> Vec<(usize, String)> {
+    expected.iter().map(|(turn, what)| (*turn, (*what).to_owned())).collect()
+}
+
+#[test]
+fn opening_a_root_in_a_far_store_takes_two_round_trips() {
+    let folder = Folder::of(&[("v10.metadata.json", 10), ("v11.metadata.json", 11)]);
+    folder.hint("11");
+    let far = FarStore::default();
+    let (metadata, found) = load(&far, &folder.location()).unwrap();
+    assert_eq!((metadata.last_sequence_number, found.version), (11, Some(11)));
+    let expected = [(1, "get version-hint.text"), (1, "list metadata"), (2, "get v11.metadata.json")];
+    assert_eq!(far.turns(), turns(&expected));
+    // A catalog's files, with the hint of a writer that leaves one.
+    let folder = Folder::of(&[("00001-a.metadata.json", 1), ("00002-b.metadata.json", 2)]);
+    folder.hint("00002-b");
+    assert_eq!(load(&far, &folder.location()).unwrap().0.last_sequence_number, 2);
+    let expected = [(1, "get version-hint.text"), (1, "list metadata"), (2, "get 00002-b.metadata.json")];
+    assert_eq!(far.turns(), turns(&expected));
+}
+
+/// A listing is the slowest request, and a folder with many files takes several.
+#[test]
+fn the_hinted_file_is_requested_while_the_listing_is_on_its_way() {
+    let folder = Folder::of(&[("v1.metadata.json", 1), ("v2.metadata.json", 2)]);
+    folder.hint("2");
+    let far = FarStore::with_slow_listings();
+    assert_eq!(load(&far, &folder.location()).unwrap().0.last_sequence_number, 2);
+    let requests = far.requests();
+    assert_eq!(requests.len(), 3);
+    assert_eq!((requests[2].what.as_str(), requests[2].unanswered), ("get v2.metadata.json", 1));
+    // Who only looks for the file does not read it.
+    find_metadata(&far, &folder.location()).unwrap();
+    assert_eq!(far.turns(), turns(&[(1, "get version-hint.text"), (1, "list metadata")]));
+}
+
+/// Names of files with their sequence numbers, the hint, and the opened sequence number or the start of the error.
+type FolderCase<'a> = (&'a [(&'a str, i64)], &'a str, std::result::Result<i64, String>);
+
+#[test]
+fn a_far_folder_is_understood_as_a_local_one_is() {
+    let wrong = |file: &str| format!("the metadata file of {file} is missing");
+    let cases: [FolderCase<'_>; 12] = [
+        // A hint behind the newest version, and none.
+        (&[("v1.metadata.json", 1), ("v2.metadata.json", 2), ("v3.metadata.json", 3)], "1", Ok(3)),
+        (&[("v1.metadata.json", 1), ("v2.metadata.json", 2)], "?", Ok(2)),
+        // A hint ahead of it.
+        (&[("v1.metadata.json", 1)], "2", Err(wrong("version 2"))),
+        (&[("00001-a.metadata.json", 1)], "00002-b", Err(wrong("version 2"))),
+        // The names of compressed files, and both names at once.
+        (&[("v1.metadata.json", 1), ("v2.gz.metadata.json", 2)], "2", Ok(2)),
+        (&[("v1.metadata.json", 1), ("v2.metadata.json.gz", 2)], "2", Ok(2)),
+        (&[("v2.gz.metadata.json", 7), ("v2.metadata.json", 8)], "2", Ok(8)),
+        (&[("v2.metadata.json", 2), ("v3.gz.metadata.json", 3)], "2", Ok(3)),
+        // Two lines: the higher sequence number decides.
+        (&[("v2.metadata.json", 2), ("00000-a.metadata.json", 3)], "2", Ok(3)),
+        (&[("v4.metadata.json", 4), ("00000-a.metadata.json", 3)], "4", Ok(4)),
+        // Of a lost race, the hinted one.
+        (&[("00002-b.metadata.json", 2), ("00002-c.metadata.json", 3)], "00002-b", Ok(2)),
+        (&[("00002-b.metadata.json", 2), ("00002-c.metadata.json", 3)], "", Ok(3)),
+    ];
+    for (names, hint, expected) in cases {
+        let folder = Folder::of(names);
+        folder.hint(hint);
+        let stores: [&dyn Store; 2] = [&LocalStore, &FarStore::default()];
+        for store in stores {
+            match (load(store, &folder.location()), &expected) {
+                (Ok((metadata, _)), Ok(number)) => assert_eq!(metadata.last_sequence_number, *number, "{names:?}"),
+                (Err(e), Err(text)) => assert!(e.message().starts_with(text.as_str()), "{e}"),
+                (found, _) => panic!("{names:?} {hint} {store:?}: {:?}", found.map(|(_, found)| found)),
+            }
+        }
+    }
+}
+
+#[test]
+fn files_that_are_compared_are_read_at_once_and_once() {
+    let folder = Folder::of(&[("v2.metadata.json", 2), ("00000-a.metadata.json", 3)]);
+    folder.hint("2");
+    let far = FarStore::default();
+    assert_eq!(load(&far, &folder.location()).unwrap().0.last_sequence_number, 3);
+    let expected = [
+        (1, "get version-hint.text"),
+        (1, "list metadata"),
+        (2, "get 00000-a.metadata.json"),
+        (2, "get v2.metadata.json"),
+    ];
+    assert_eq!(far.turns(), turns(&expected));
+}
+
+#[test]
+fn a_hinted_file_that_came_after_the_first_answers_is_opened() {
+    let folder = Folder::of(&[("v1.metadata.json", 1), ("v2.metadata.json", 2)]);
+    folder.hint("2");
+    let (file, hidden) = (folder.file("v2.metadata.json"), folder.file("hidden"));
+    std::fs::rename(&file, &hidden).unwrap();
+    let far = FarStore::with_slow_listings();
+    // The request for the hinted file is answered before the listing. The file appears between them.
+    far.meanwhile("metadata", move || std::fs::rename(&hidden, &file).unwrap());
+    assert_eq!(load(&far, &folder.location()).unwrap().0.last_sequence_number, 2);
+}
+
+#[test]
+fn a_metadata_file_in_a_far_store_is_opened_by_one_request() {
+    let folder = Folder::of(&[("v1.metadata.json", 1), ("v2.metadata.json", 2)]);
+    let file = |name: &str| format!("{}/metadata/{name}", folder.location());
+    let far = FarStore::default();
+    let (metadata, found) = load(&far, &file("v1.metadata.json")).unwrap();
+    assert_eq!((metadata.last_sequence_number, found.version), (1, Some(1)));
+    assert_eq!(far.turns(), turns(&[(1, "get v1.metadata.json")]));
+    let e = load(&far, &file("v3.metadata.json")).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::NotFound, "there is no metadata file"));
+    assert_eq!(far.turns(), turns(&[(1, "get v3.metadata.json")]));
+    // A folder can have the ending of a file.
+    let root = folder.0.path().join("t.json");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::rename(folder.0.path().join("metadata"), root.join("metadata")).unwrap();
+    assert_eq!(find_metadata(&LocalStore, &root.display().to_string()).unwrap().version, Some(2));
+}
+
+#[test]
+fn a_far_folder_with_a_dot_in_its_name_is_not_asked_for_as_a_file() {
+    let folder = Folder::of(&[("v1.metadata.json", 1)]);
+    let root = folder.0.path().join("t.x");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::rename(folder.0.path().join("metadata"), root.join("metadata")).unwrap();
+    let far = FarStore::default();
+    assert_eq!(load(&far, &root.display().to_string()).unwrap().1.version, Some(1));
+    let expected = [(1, "get version-hint.text"), (1, "list metadata"), (2, "get v1.metadata.json")];
+    assert_eq!(far.turns(), turns(&expected));
+    // A file of another kind is told from a folder without a table.
+    std::fs::write(folder.0.path().join("f.parquet"), "PAR1").unwrap();
+    let text = |name: &str| load(&far, &folder.0.path().join(name).display().to_string()).unwrap_err().to_string();
+    assert!(text("f.parquet").contains("neither a table nor table metadata"), "{}", text("f.parquet"));
+    far.requests();
+    assert!(text("nothing").contains("there is no table"), "{}", text("nothing"));
+}
+
+#[test]
+fn a_far_folder_without_a_table_is_described_after_two_round_trips() {
+    let folder = Folder::new();
+    let place = folder.0.path().join("nothing").display().to_string();
+    let far = FarStore::default();
+    assert_eq!(load(&far, &place).unwrap_err().kind(), ErrorKind::NotFound);
+    let expected = [(1, "get version-hint.text"), (1, "list metadata"), (2, "list nothing"), (2, "list nothing")];
+    assert_eq!(far.turns(), turns(&expected));
 }

@@ -55,9 +55,14 @@ pub struct TableFolder {
 /// # Errors
 /// Those of the store.
 pub fn is_table(store: &dyn Store, root: &str) -> Result<bool> {
+    Ok(!main_schema_ids(store, root)?.is_empty())
+}
+
+/// The numbers of the main branch's schemas, ascending. Empty if the folder has no table.
+fn main_schema_ids(store: &dyn Store, root: &str) -> Result<Vec<i64>> {
     // The root may be a file, such as the metadata of a table of another format.
     let names = names_in(store, &join(root, "schema")).if_found()?;
-    Ok(names.is_some_and(|names| !numbers_of(&names, SCHEMA).is_empty()))
+    Ok(numbers_of(&names.unwrap_or_default(), SCHEMA))
 }
 
 /// The names of the files in a folder, in no order.
@@ -112,9 +117,14 @@ impl TableFolder {
     /// # Errors
     /// Those of the store.
     pub fn find(store: Arc<dyn Store>, root: &str) -> Result<Option<TableFolder>> {
+        Ok(TableFolder::find_with_schemas(store, root)?.map(|(folder, _)| folder))
+    }
+
+    /// As [`TableFolder::find`], with the numbers of the table's schemas, ascending.
+    pub(super) fn find_with_schemas(store: Arc<dyn Store>, root: &str) -> Result<Option<(TableFolder, Vec<i64>)>> {
         let root = root.trim_end_matches('/').to_owned();
-        let found = is_table(store.as_ref(), &root)?;
-        Ok(found.then(|| TableFolder { store, root, branch: MAIN_BRANCH.to_owned() }))
+        let ids = main_schema_ids(store.as_ref(), &root)?;
+        Ok((!ids.is_empty()).then(|| (TableFolder { store, root, branch: MAIN_BRANCH.to_owned() }, ids)))
     }
 
     /// The same table on a branch.
@@ -379,18 +389,38 @@ impl TableFolder {
 
     /// One search for the latest snapshot. Other writers may change the folder between its requests.
     fn latest_at_once(&self) -> Result<Option<PaimonSnapshot>> {
-        let hint = self.hint("LATEST")?;
-        // A hint may be outdated.
-        if let Some(id) = hint
-            && !self.store.exists(&self.snapshot_path(id.saturating_add(1)))?
-            && let Some(snapshot) = self.try_snapshot(id)?
-        {
-            return Ok(Some(snapshot));
+        let hint = self.latest_hint()?;
+        match hint.map(|id| self.hinted_latest(id)).transpose()?.flatten() {
+            Some(snapshot) => Ok(Some(snapshot)),
+            None => self.listed_latest(hint),
         }
+    }
+
+    /// The number in the hint to the latest snapshot.
+    pub(super) fn latest_hint(&self) -> Result<Option<i64>> {
+        self.hint("LATEST")
+    }
+
+    /// The hinted snapshot; `None` if the hint is outdated.
+    pub(super) fn hinted_latest(&self, id: i64) -> Result<Option<PaimonSnapshot>> {
+        let next = self.snapshot_path(id.saturating_add(1));
+        if !self.store.is_remote() {
+            return if self.store.exists(&next)? { Ok(None) } else { self.try_snapshot(id) };
+        }
+        let mut both = in_parallel(self.store.as_ref(), 2, |i| match i {
+            0 => Ok((self.store.exists(&next)?, Ok(None))),
+            _ => Ok((false, self.try_snapshot(id))),
+        })?;
+        let snapshot = both.pop().map_or(Ok(None), |(_, snapshot)| snapshot);
+        if both.pop().is_some_and(|(is_outdated, _)| is_outdated) { Ok(None) } else { snapshot }
+    }
+
+    /// The latest of the listed snapshots, for a hint that names no latest one.
+    pub(super) fn listed_latest(&self, hint: Option<i64>) -> Result<Option<PaimonSnapshot>> {
         let last = self.snapshot_ids()?.last().copied();
         // A rollback changes the hint before it removes snapshots.
         match hint.filter(|id| last.is_none_or(|last| last < *id)) {
-            Some(lost) if self.hint("LATEST")? == hint => {
+            Some(lost) if self.latest_hint()? == hint => {
                 let left = last.map_or("There is no other snapshot".to_owned(), |last| {
                     format!("To go on from snapshot {last}, delete the file LATEST in the same folder")
                 });

@@ -5,6 +5,7 @@ use super::*;
 use crate::paimon::catalog::metadata::PaimonTableMetadata;
 use crate::paimon::spec::testing::table;
 use crate::paimon::state::PaimonTable;
+use crate::store::far_testing::FarStore;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Hooked, Hooks};
 
@@ -266,4 +267,92 @@ fn a_branch_that_is_dropped_during_a_list_is_left_out() {
     let branches: Vec<&str> = refs.iter().filter(|r| r.kind == "branch").map(|r| r.name.as_str()).collect();
     // The first branch has no snapshots.
     assert_eq!(branches, [MAIN_BRANCH]);
+}
+
+// ---------------------------------------------------------------- round trips
+
+impl Copy {
+    /// The metadata of the table as a far store opens it, and the requests with their turns.
+    fn open_far(&self, far: &FarStore) -> (PaimonTableMetadata, Vec<(usize, String)>) {
+        let root = self.root.display().to_string();
+        let metadata = PaimonTableMetadata::find(Arc::new(far.clone()), &root).unwrap().unwrap();
+        (metadata, far.turns())
+    }
+}
+
+/// The number of requests and the longest chain of those that depend on one another.
+fn size(turns: &[(usize, String)]) -> (usize, usize) {
+    (turns.len(), turns.last().map_or(0, |(turn, _)| *turn))
+}
+
+#[test]
+fn opening_in_a_far_store_takes_three_round_trips() {
+    let (t, far) = (Copy::new(), FarStore::default());
+    let (metadata, turns) = t.open_far(&far);
+    assert_eq!(metadata.snapshot.as_ref().unwrap().id, 5);
+    assert_eq!(metadata.schemas.keys().copied().collect::<Vec<_>>(), [0]);
+    let expected = [
+        (1, "list schema"),
+        (2, "get LATEST"),
+        (3, "get schema-0"),
+        (3, "get snapshot-5"),
+        (3, "head schema-1"),
+        (3, "head snapshot-6"),
+    ];
+    assert_eq!(turns, expected.map(|(turn, what)| (turn, what.to_owned())));
+    // A known table needs one less.
+    let metadata = PaimonTableMetadata::load(metadata.folder).unwrap();
+    assert_eq!(metadata.snapshot.as_ref().unwrap().id, 5);
+    assert_eq!(size(&far.turns()), (6, 2));
+}
+
+#[test]
+fn a_far_table_with_an_outdated_hint_or_none_is_opened_at_its_latest_snapshot() {
+    for hint in ["3", "x"] {
+        let t = Copy::new();
+        let (metadata, turns) = t.put("snapshot/LATEST", hint).open_far(&FarStore::default());
+        assert_eq!(metadata.snapshot.unwrap().id, 5, "{hint}");
+        // Not more than one request after the other took: the schemas, the hint, the next snapshot, the snapshots, the
+        // latest, the schemas again, the schema.
+        assert!(size(&turns).1 <= 7, "{turns:?}");
+    }
+    let t = Copy::new();
+    t.put("snapshot/LATEST", "9");
+    let found = PaimonTableMetadata::find(Arc::new(FarStore::default()), &t.root.display().to_string());
+    let e = found.unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::CorruptTable, "the latest snapshot, 9, is missing"));
+}
+
+#[test]
+fn a_far_table_that_is_rolled_back_meanwhile_is_no_damage() {
+    let (t, far) = (Copy::new(), FarStore::default());
+    let root = t.root.clone();
+    far.meanwhile("snapshot-5", move || {
+        std::fs::write(root.join("snapshot/LATEST"), "4").unwrap();
+        std::fs::remove_file(root.join("snapshot/snapshot-5")).unwrap();
+    });
+    assert_eq!(t.open_far(&far).0.snapshot.unwrap().id, 4);
+}
+
+/// The schemas are listed before the snapshot is read. Another writer may add one between.
+#[test]
+fn a_schema_that_comes_with_the_latest_snapshot_is_known() {
+    let (t, far) = (Copy::new(), FarStore::default());
+    let root = t.root.clone();
+    far.meanwhile("LATEST", move || {
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+        let with = |text: String, old: &str, new: &str| {
+            assert!(text.contains(old), "{text}");
+            text.replacen(old, new, 1)
+        };
+        std::fs::write(root.join("schema/schema-1"), with(read("schema/schema-0"), "\"id\" : 0", "\"id\" : 1"))
+            .unwrap();
+        let snapshot = with(read("snapshot/snapshot-5"), "\"schemaId\" : 0", "\"schemaId\" : 1");
+        std::fs::write(root.join("snapshot/snapshot-6"), with(snapshot, "\"id\" : 5", "\"id\" : 6")).unwrap();
+        std::fs::write(root.join("snapshot/LATEST"), "6").unwrap();
+    });
+    let (metadata, _) = t.open_far(&far);
+    let snapshot = metadata.snapshot.unwrap();
+    assert_eq!((snapshot.id, snapshot.schema_id), (6, 1));
+    assert_eq!(metadata.schemas.keys().copied().collect::<Vec<_>>(), [0, 1]);
 }

@@ -7,6 +7,10 @@ use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
+use crate::store::{Store, in_parallel};
+
+/// Schemas by their numbers.
+type Schemas = BTreeMap<i64, Arc<TableSchema>>;
 
 /// A table at one moment.
 #[derive(Clone, Debug)]
@@ -14,7 +18,7 @@ pub struct PaimonTableMetadata {
     /// Its folder, on the branch that is read.
     pub folder: TableFolder,
     /// The branch's schemas by their numbers. A data file has the schema that it was written with.
-    pub schemas: BTreeMap<i64, Arc<TableSchema>>,
+    pub schemas: Schemas,
     /// The latest snapshot; `None` before the first commit.
     pub snapshot: Option<Arc<PaimonSnapshot>>,
 }
@@ -25,10 +29,47 @@ impl PaimonTableMetadata {
     /// # Errors
     /// As [`TableFolder::schemas`] and [`TableFolder::latest_snapshot`].
     pub fn load(folder: TableFolder) -> Result<PaimonTableMetadata> {
-        // In this order, because a schema exists before the first snapshot with it.
-        let snapshot = folder.latest_snapshot()?.map(Arc::new);
-        let schemas = folder.schemas()?;
-        Ok(PaimonTableMetadata { folder, schemas, snapshot })
+        if !folder.store().is_remote() {
+            // In this order, because a schema exists before the first snapshot with it.
+            let snapshot = folder.latest_snapshot()?.map(Arc::new);
+            let schemas = folder.schemas()?;
+            return Ok(PaimonTableMetadata { folder, schemas, snapshot });
+        }
+        let mut both = in_parallel(folder.store().as_ref(), 2, |i| match i {
+            0 => Ok((folder.latest_hint()?, Vec::new())),
+            _ => Ok((None, folder.schema_ids()?)),
+        })?;
+        let schema_ids = both.pop().map(|(_, ids)| ids).unwrap_or_default();
+        let hint = both.pop().and_then(|(hint, _)| hint);
+        PaimonTableMetadata::load_hinted(folder, &schema_ids, hint)
+    }
+
+    /// Reads the metadata of the table in a folder, on its main branch. Returns `None` if there is no Paimon table.
+    ///
+    /// # Errors
+    /// As [`TableFolder::find`] and [`PaimonTableMetadata::load`].
+    pub fn find(store: Arc<dyn Store>, root: &str) -> Result<Option<PaimonTableMetadata>> {
+        let Some((folder, schema_ids)) = TableFolder::find_with_schemas(store, root)? else { return Ok(None) };
+        if !folder.store().is_remote() {
+            return PaimonTableMetadata::load(folder).map(Some);
+        }
+        let hint = folder.latest_hint()?;
+        PaimonTableMetadata::load_hinted(folder, &schema_ids, hint).map(Some)
+    }
+
+    /// Reads the metadata from a remote store. The schemas were listed before the hint was known.
+    fn load_hinted(folder: TableFolder, schema_ids: &[i64], hint: Option<i64>) -> Result<PaimonTableMetadata> {
+        let (snapshot, schemas) = match hint.map(|hint| hinted(&folder, schema_ids, hint)).transpose()?.flatten() {
+            Some((snapshot, schemas)) => (Some(snapshot), schemas),
+            None => match folder.listed_latest(hint) {
+                // Another writer changed the folder meanwhile.
+                Err(e) if is_of_change(&e) => (folder.latest_snapshot()?, None),
+                listed => (listed?, None),
+            },
+        };
+        // A schema exists before the first snapshot with it, so schemas that were listed too early are listed again.
+        let schemas = schemas.map_or_else(|| folder.schemas(), Ok)?;
+        Ok(PaimonTableMetadata { folder, schemas, snapshot: snapshot.map(Arc::new) })
     }
 
     /// The current schema: the latest.
@@ -97,4 +138,50 @@ impl PaimonTableMetadata {
         };
         self.schemas.get(&id).ok_or_else(missing)
     }
+}
+
+/// What a store says at the same time.
+enum Answer {
+    Snapshot(Option<PaimonSnapshot>),
+    /// Whether there is a schema after the listed ones.
+    HasNewSchema(bool),
+    Schema(i64, Option<TableSchema>),
+}
+
+/// The hinted snapshot and the listed schemas, read at once. `None` if the hint is outdated; no schemas if others have
+/// come or one can't be read.
+fn hinted(folder: &TableFolder, schema_ids: &[i64], hint: i64) -> Result<Option<(PaimonSnapshot, Option<Schemas>)>> {
+    let Some(next) = schema_ids.last().map(|last| last.saturating_add(1)) else { return Ok(None) };
+    let store = folder.store().as_ref();
+    let answers = in_parallel(store, 2 + schema_ids.len(), |i| match i.checked_sub(2) {
+        Some(i) => {
+            let id = schema_ids.get(i).copied().unwrap_or_default();
+            Ok(Answer::Schema(id, folder.schema(id).ok()))
+        }
+        // The hinted snapshot exists already, so all of its schemas do as well.
+        None if i == 1 => Ok(Answer::HasNewSchema(store.exists(&folder.schema_path(next)).unwrap_or(true))),
+        None => match folder.hinted_latest(hint) {
+            Err(e) if is_of_change(&e) => Ok(Answer::Snapshot(None)),
+            snapshot => snapshot.map(Answer::Snapshot),
+        },
+    })?;
+    let (mut snapshot, mut schemas) = (None, Some(Schemas::new()));
+    for answer in answers {
+        match answer {
+            Answer::Snapshot(found) => snapshot = found,
+            Answer::Schema(id, Some(schema)) => {
+                if let Some(schemas) = &mut schemas {
+                    schemas.insert(id, Arc::new(schema));
+                }
+            }
+            Answer::HasNewSchema(true) | Answer::Schema(_, None) => schemas = None,
+            Answer::HasNewSchema(false) => {}
+        }
+    }
+    Ok(snapshot.map(|snapshot| (snapshot, schemas)))
+}
+
+/// Whether an error may come from a change that another writer makes at the moment.
+fn is_of_change(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::CorruptTable)
 }
