@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::disk::Unsynced;
 use super::limits::check_at_most;
 use super::location;
-use super::unsynced::Unsynced;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::parallel;
 

@@ -10,10 +10,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::disk::{self, io_error};
+use super::disk::Unsynced;
+use super::disk::steps::{self, io_error};
 use super::limits::{Holes, ReadFailure, check_at_most, check_bytes, most_bytes, read_exactly};
 use super::location::{local_path, local_spelling, normalise};
-use super::unsynced::Unsynced;
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -169,8 +169,8 @@ impl Store for LocalStore {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let mut writer = LocalWriter::create(path)?;
         writer.write_all(bytes).map_err(|e| io_error("write", path, e))?;
-        disk::sync_file(&writer.file, &writer.temporary.path).map_err(|e| io_error("write", path, e))?;
-        disk::replace(&writer.temporary.path, &writer.target).map_err(|e| io_error("replace", path, e))?;
+        steps::sync_file(&writer.file, &writer.temporary.path).map_err(|e| io_error("write", path, e))?;
+        steps::replace(&writer.temporary.path, &writer.target).map_err(|e| io_error("replace", path, e))?;
         writer.temporary.is_gone = true;
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Store for LocalStore {
     }
 
     fn make_folder(&self, folder: &str) -> Result<()> {
-        disk::make_folders(&local_path(folder)?).map_err(|e| io_error("make", folder, e))
+        steps::make_folders(&local_path(folder)?).map_err(|e| io_error("make", folder, e))
     }
 
     fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
@@ -243,7 +243,7 @@ impl Store for LocalStore {
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        match disk::remove(&local_path(path)?) {
+        match steps::remove(&local_path(path)?) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),
             _ => Ok(()),
         }
@@ -319,7 +319,7 @@ impl Drop for TemporaryName {
 impl LocalWriter {
     fn create(path: &str) -> Result<Self> {
         LocalWriter::begin(path, |folder| {
-            disk::make_folders(folder).map_err(|e| io_error("make the folder of", path, e))
+            steps::make_folders(folder).map_err(|e| io_error("make the folder of", path, e))
         })
     }
 
@@ -338,9 +338,9 @@ impl LocalWriter {
 
     /// Syncs the bytes, gives them their name if it is free, and syncs the folder.
     fn publish(mut self) -> Result<u64> {
-        disk::sync_file(&self.file, &self.temporary.path).map_err(|e| io_error("write", &self.path, e))?;
+        steps::sync_file(&self.file, &self.temporary.path).map_err(|e| io_error("write", &self.path, e))?;
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
-        disk::publish(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+        steps::publish(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
         self.temporary.is_gone = true;
         Ok(size)
     }
@@ -348,7 +348,7 @@ impl LocalWriter {
     /// Gives the bytes their name if it is free, and leaves the syncs to `unsynced`.
     fn publish_unsynced(mut self, unsynced: &Unsynced) -> Result<u64> {
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
-        disk::publish_unsynced(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+        steps::publish_unsynced(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
         self.temporary.is_gone = true;
         unsynced.add(&self.path, &self.target, self.file)?;
         Ok(size)

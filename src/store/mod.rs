@@ -7,13 +7,12 @@
 //!
 //! - `connect`: makes clients of object stores from options and environment variables
 //! - `credentials`: credentials that are granted for a time, and renewed before they expire
-//! - `disk`: steps of writing a local file that survives a crash
+//! - `disk`: local files that survive a crash: the steps of writing one, and the common sync of many
 //! - `failure`: errors of object stores, in the words of this crate and without secrets
 //! - `far_testing`: a store for tests that is far away, which notes requests and their round trips
 //! - `files`: the traits of a store of files
 //! - `foreign`: stores and credentials that live in another language
 //! - `http`: requests to services over HTTP
-//! - `journal`: records the steps of local writes in tests, to build the states that a crash may leave
 //! - `limits`: how much of a file is read at once, and memory only for bytes that have arrived
 //! - `object_handle`: one object of an object store, and the requests for it
 //! - `object_writer`: writes an object of any size: in parts, several at the same time
@@ -24,22 +23,19 @@
 //! - `ranges`: which requests to make for ranges of a file: close ranges are joined, and large ones are split
 //! - `runtime`: the asynchronous runtime of network stores, and how blocking calls wait for it
 //! - `small_files`: a store whose small files are requested before they are opened
-//! - `unsynced`: new files that are complete but not durable yet, and their common sync
 //! - `testing`: A local store for tests, which can hook some of its calls
 
 mod connect;
 mod connections;
 pub mod credentials;
 pub mod database;
-mod disk;
+pub(crate) mod disk;
 mod failure;
 #[cfg(test)]
 pub(crate) mod far_testing;
 mod files;
 mod foreign;
 pub(crate) mod http;
-#[cfg(test)]
-pub(crate) mod journal;
 mod limits;
 pub mod local;
 pub mod location;
@@ -55,8 +51,8 @@ mod runtime;
 mod small_files;
 #[cfg(test)]
 pub(crate) mod testing;
-mod unsynced;
 
+pub use disk::Unsynced;
 pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
 pub use http::show_requests;
@@ -65,4 +61,3 @@ pub use location::{Location, Relocation};
 pub use open::open_store;
 pub use options::StoreOptions;
 pub use small_files::SmallFiles;
-pub use unsynced::Unsynced;

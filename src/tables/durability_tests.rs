@@ -23,7 +23,7 @@ use crate::format::request::{ScanRequest, WriteOptions};
 use crate::format::table_format::TableFormat;
 use crate::rows::seam::Table;
 use crate::rows::stream::RowReader;
-use crate::store::journal::{JournalStep, steps_below, with_failing_syncs};
+use crate::store::disk::journal::{JournalStep, steps_below, with_failing_syncs};
 use crate::tables::{catalog, open::open};
 use crate::types::{Field, PrimitiveType as P, Schema};
 

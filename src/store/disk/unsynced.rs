@@ -23,10 +23,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::disk::{self, io_error};
-use super::location::local_path;
+use super::steps::{self, io_error};
 use crate::error::{Error, Result};
 use crate::parallel::{check_cancelled, in_parallel_on, locked, locked_unless_cancelled};
+use crate::store::location::local_path;
 
 /// The most files that wait for their sync. Each has an open descriptor.
 const MOST_WAITING: usize = 64;
@@ -75,7 +75,7 @@ impl Unsynced {
         self.sync_files()?;
         let folders: Vec<PathBuf> = std::mem::take(&mut locked(&self.waiting).folders).into_iter().collect();
         self.sync_each(&folders, |folder| {
-            disk::sync_folder(folder).map_err(|e| io_error("sync the folder of", &folder.to_string_lossy(), e))
+            steps::sync_folder(folder).map_err(|e| io_error("sync the folder of", &folder.to_string_lossy(), e))
         })
     }
 
@@ -90,7 +90,7 @@ impl Unsynced {
             std::mem::take(&mut waiting.files)
         };
         self.sync_each(&files, |file| {
-            disk::sync_file(&file.file, &file.target).map_err(|e| io_error("sync", &file.path, e))
+            steps::sync_file(&file.file, &file.target).map_err(|e| io_error("sync", &file.path, e))
         })
     }
 
@@ -107,7 +107,7 @@ impl Unsynced {
     ///
     /// # Errors
     /// As [`Unsynced::sync`].
-    pub(super) fn add(&self, path: &str, target: &Path, file: File) -> Result<()> {
+    pub(in crate::store) fn add(&self, path: &str, target: &Path, file: File) -> Result<()> {
         let count = {
             let mut waiting = locked(&self.waiting);
             waiting.files.push(WaitingFile { path: path.to_owned(), target: target.to_path_buf(), file });
@@ -117,19 +117,19 @@ impl Unsynced {
     }
 
     /// Makes the folder of a new file, without waiting for its name to be durable.
-    pub(super) fn make_folder(&self, path: &str, folder: &Path) -> Result<()> {
+    pub(in crate::store) fn make_folder(&self, path: &str, folder: &Path) -> Result<()> {
         let failed = |e| io_error("make the folder of", path, e);
         let base = local_path(&self.base)?;
         let below: Vec<PathBuf> =
             folder.ancestors().take_while(|above| above.starts_with(&base)).map(Path::to_path_buf).collect();
         if below.is_empty() {
             // Others may be making the folders above, and it is unknown up to where.
-            disk::make_folders(folder).map_err(failed)?;
+            steps::make_folders(folder).map_err(failed)?;
             locked(&self.waiting).folders.insert(folder.to_path_buf());
             return Ok(());
         }
-        disk::make_folders(&base).map_err(failed)?;
-        disk::make_folders_unsynced(folder).map_err(failed)?;
+        steps::make_folders(&base).map_err(failed)?;
+        steps::make_folders_unsynced(folder).map_err(failed)?;
         locked(&self.waiting).folders.extend(below);
         Ok(())
     }

@@ -2,19 +2,19 @@
 //!
 //! A name is durable once its folder was synced, and bytes once their file was. An error of a sync is an error of the
 //! write, because the kernel reports it only once. Steps with `unsynced` in their names leave the syncs to
-//! [`Unsynced`](super::unsynced::Unsynced).
+//! [`Unsynced`](super::Unsynced).
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use super::failure::GONE;
 #[cfg(test)]
 use super::journal::{Step, check_sync, record};
 use crate::error::{Error, ErrorKind};
+use crate::store::failure::GONE;
 
 /// The crate's error for an I/O error on `path`.
-pub(super) fn io_error(action: &str, path: &str, e: io::Error) -> Error {
+pub(in crate::store) fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     let kind = match e.kind() {
         // A path below a file does not exist.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
@@ -35,12 +35,12 @@ pub(super) fn io_error(action: &str, path: &str, e: io::Error) -> Error {
 }
 
 /// Creates a folder and its parents, and makes their names durable.
-pub(super) fn make_folders(folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn make_folders(folder: &Path) -> io::Result<()> {
     make_missing(folder, sync_parent)
 }
 
 /// Creates a folder and its parents. The caller makes their names durable.
-pub(super) fn make_folders_unsynced(folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn make_folders_unsynced(folder: &Path) -> io::Result<()> {
     make_missing(folder, |_| Ok(()))
 }
 
@@ -66,7 +66,7 @@ fn make_missing(folder: &Path, made: impl Fn(&Path) -> io::Result<()>) -> io::Re
 }
 
 /// Makes the bytes of a file durable.
-pub(super) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
+pub(in crate::store) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
     #[cfg(test)]
     check_sync(_path)?;
     file.sync_all()?;
@@ -79,7 +79,7 @@ pub(super) fn sync_file(file: &File, _path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `AlreadyExists` if another file has the name. After any other error the file may have it.
-pub(super) fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
+pub(in crate::store) fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
     let has_two = give_name(temporary, target)?;
     sync_parent(target)?;
     if has_two {
@@ -90,7 +90,7 @@ pub(super) fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// As [`publish`], but the caller makes the name durable.
-pub(super) fn publish_unsynced(temporary: &Path, target: &Path) -> io::Result<()> {
+pub(in crate::store) fn publish_unsynced(temporary: &Path, target: &Path) -> io::Result<()> {
     if give_name(temporary, target)? {
         let _ = remove(temporary);
     }
@@ -149,7 +149,7 @@ fn claim_and_rename(temporary: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Replaces a file, or creates it, and makes the name durable.
-pub(super) fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
+pub(in crate::store) fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
     fs::rename(temporary, target)?;
     #[cfg(test)]
     record(Step::Rename(temporary, target));
@@ -157,7 +157,7 @@ pub(super) fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Removes a file.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(in crate::store) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     #[cfg(test)]
     record(Step::Remove(path));
@@ -170,7 +170,7 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable. Some file systems can't sync folders and order names themselves.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     #[cfg(test)]
     check_sync(folder)?;

@@ -10,7 +10,7 @@ use super::Unsynced;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::{Cancellation, in_parallel_on};
 use crate::store::Store;
-use crate::store::journal::{JournalStep, steps_below, with_failing_syncs};
+use crate::store::disk::journal::{JournalStep, steps_below, with_failing_syncs};
 use crate::store::local::LocalStore;
 
 /// A folder for the test, and the base of new files in it.
