@@ -204,7 +204,13 @@ def _key(on: Columns | None) -> list[str] | None:
 def _assigned(name: str, value: object) -> Assigned:
     """The new value of a column: null, another column, or a literal."""
     if isinstance(value, Term):
-        return Assigned.Column(str(value))
+        if "(" in (text := str(value)) and '"' not in text:
+            raise InvalidInputError(
+                f"values: '{text}' is computed, and the new value of a column is a constant or another column",
+                {"column": name},
+                "Compute the rows, for example with Polars, and give them to upsert",
+            )
+        return Assigned.Column(text)
     try:
         text = value_text(value)
     except InvalidInputError as error:

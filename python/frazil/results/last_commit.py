@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from frazil import _core
+from frazil.names import answers
 
 __all__ = ["LastCommit", "commit_with", "last_commit", "summed"]
 
 
+@answers("last_commit")
 class LastCommit(NamedTuple):
     """What the last commit through a table object did: `table.append(rows).last_commit`.
 

@@ -1,0 +1,152 @@
+"""What to write in place of a value of the wrong type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from frazil._core import At
+from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
+from frazil.expr import Predicate, Term
+
+__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_missing", "of_version", "time_of_numpy"]
+__all__ += ["with_hint"]
+
+_Error = TypeVar("_Error", bound=FrazilError)
+
+_MILLISECONDS = (10**12, 10**13)
+"""Milliseconds since 1970 that are between 2001 and 2286."""
+
+
+def of_filter(filter: object, argument: str) -> str:
+    """What to write in place of something that is not a filter."""
+    if filter is None or isinstance(filter, bool):
+        return f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
+    if isinstance(filter, Term):
+        return f"Compare it with a value: {argument}={filter} == 5. For a boolean column, write col('x').is_true()"
+    if isinstance(filter, Mapping):
+        return f"Write comparisons, combined by &: {argument}=(col('x') == 1) & (col('y') == 2)"
+    if isinstance(filter, (list, tuple)) and filter:
+        if all(isinstance(part, Predicate) for part in filter):
+            return f"Combine them by & or |: {argument}=(col('x') > 5) & (col('y') < 2)"
+        if all(isinstance(part, str) for part in filter):
+            return 'Columns are given by select=[…]. Conditions are combined by `and`: "x > 5 and y < 2"'
+        if all(isinstance(part, (list, tuple)) for part in filter):
+            return f"Write each as a comparison, combined by &: {argument}=(col('x') == 1) & (col('y') < 2)"
+    if _is_mask(filter):
+        return 'A filter is a condition, not a value for each row. Filter the rows that were read, or write "x > 5"'
+    if callable(filter):
+        return f'A filter is a condition, not a function. Write {argument}="x > 5", or filter the rows that were read'
+    return f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
+
+
+def _is_mask(value: object) -> bool:
+    package = type(value).__module__.partition(".")[0]
+    return package in ("numpy", "pandas", "polars", "pyarrow") and hasattr(value, "__len__")
+
+
+def of_columns(name: object, argument: str) -> str | None:
+    """What to write in place of something that is not a column's name."""
+    package = type(name).__module__.partition(".")[0]
+    if package in ("polars", "pyarrow", "pyspark") and type(name).__name__ in ("Expr", "Expression", "Column"):
+        return f"Give names: {argument}=['x', 'y']. Values are computed after reading, for example with Polars"
+    if type(name).__name__ in ("Field", "NestedField") and hasattr(name, "name"):
+        return f"Give names: {argument}=schema.names"
+    if isinstance(name, (list, tuple)) and len(name) == 2 and argument == "sort_by":
+        return f"Write {argument}=['x desc', 'y asc nulls last']"
+    if isinstance(name, int):
+        return f"Columns have names: {argument}=[schema.names[{name}]]"
+    return None
+
+
+def of_version(at: object, argument: str) -> str | None:
+    """What to write in place of something that is not a version."""
+    if isinstance(at, dt.date):
+        return f"Say when: {argument}=datetime(..., tzinfo=timezone.utc)"
+    if hasattr(at, "snapshot_id"):
+        return f"Give its name or its snapshot: {argument}=ref.name or {argument}=ref.snapshot_id"
+    if hasattr(at, "id"):
+        return f"Give the snapshot's id: {argument}=snapshot.id"
+    if isinstance(at, float):
+        return "Ids of snapshots are integers, and a float does not have all of their digits"
+    return None
+
+
+def of_missing(error: FrazilError, select: Iterable[str] | None, at: At | None) -> str | None:
+    """What to write for a column or a version that the table does not have, by the error about it."""
+    if isinstance(error, NotFoundError) and isinstance(at, At.Snapshot):
+        is_time = _MILLISECONDS[0] <= at.snapshot_id < _MILLISECONDS[1]
+        return (
+            f"For a time, write at=datetime.fromtimestamp({at.snapshot_id} / 1000, timezone.utc)" if is_time else None
+        )
+    if isinstance(error, NotFoundError) and isinstance(at, At.Ref) and at.name.isdecimal():
+        return f"Ids of snapshots are integers: at={at.name}"
+    wrong = error.context.get("column")
+    if not isinstance(error, InvalidInputError) or wrong is None or wrong not in (select or ()):
+        return None
+    if wrong == "*":
+        return "Leave select out for all columns"
+    if "," in wrong:
+        return f"Write select={[name.strip() for name in wrong.split(',')]}"
+    if re.search(r"\s+as\s+", wrong, re.IGNORECASE):
+        return "Columns keep their names here. Rename them after reading"
+    return None
+
+
+def with_hint(error: _Error, hint: str) -> _Error:
+    """The error with another hint."""
+    return type(error)(str(error).removesuffix(f". {error.hint}"), error.context, hint)
+
+
+def of_age(value: object, argument: str) -> str:
+    """What to write in place of something that is neither a time nor an age."""
+    if isinstance(value, dt.date):
+        return f"Write {argument}=datetime({value.year}, {value.month}, {value.day}, tzinfo=timezone.utc)"
+    if isinstance(value, int) and _MILLISECONDS[0] <= value < _MILLISECONDS[1]:
+        return f"Write {argument}=datetime.fromtimestamp({value} / 1000, timezone.utc)"
+    return f"Write {argument}=datetime.timedelta(days=7), or {argument}=datetime(2026, 1, 31, tzinfo=timezone.utc)"
+
+
+def time_of_numpy(value: Any) -> Any:
+    """A numpy time or age as Python's. Other values stay as they are."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, (numpy.datetime64, numpy.timedelta64)):
+        return value
+    try:
+        found = value.astype(f"{type(value).__name__}[us]").item()
+    except (ValueError, OverflowError):
+        return value
+    # Not-a-time has no item.
+    return value if found is None else found
+
+
+def check_options_of_pandas(options: Mapping[str, Any]) -> None:
+    """Refuses options that pyarrow's conversion to pandas does not have.
+
+    Raises:
+        InvalidInputError: There is no such option.
+    """
+    import inspect
+
+    import pyarrow as pa
+
+    method: Callable[..., Any] = pa.Table.to_pandas
+    known = _parameters(inspect.signature(method).parameters)
+    for name in options:
+        if known and name not in known:
+            hint = "The options are those of pyarrow.Table.to_pandas"
+            if name == "dtype_backend":
+                hint = "For types of pyarrow, write to_pandas(types_mapper=pandas.ArrowDtype)"
+            elif name in ("chunksize", "batch_size", "iterator"):
+                hint = "For parts, write: for batch in scan: batch.to_pandas()"
+            elif name in ("columns", "usecols"):
+                hint = "For columns, write scan.select(…).to_pandas()"
+            raise InvalidInputError(f"to_pandas has no option '{name}'", hint=hint)
+
+
+def _parameters(names: Iterable[str]) -> list[str]:
+    found = [name for name in names if name != "self"]
+    return [] if "kwargs" in found else found
