@@ -194,7 +194,7 @@ class _Module(ModuleType):
         def __getattr__(self, name: str) -> object:
             from frazil import names
 
-            raise names.of_module(name, sys._getframe(), self.__name__)
+            raise names.of_module(name, sys._getframe(), self.__name__, vars(self).get("__all__", ()))
 
         def __call__(self, *_: object, **__: object) -> None:
             from frazil import names

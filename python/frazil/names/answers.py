@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import Any, NoReturn, TypeVar
 
@@ -87,7 +86,7 @@ class Items(list[_Item]):
 setattr(Items, "__call__", lambda self, *_, **__: _refuse_calls(self._property)(self))  # noqa: B010
 
 
-def of_module(name: str, asked: FrameType | None, module: str = "frazil") -> Exception:
+def of_module(name: str, asked: FrameType | None, module: str = "frazil", known: Iterable[str] = ()) -> Exception:
     """The error for a name that the package `frazil`, or one of its modules, does not have.
 
     `from frazil import name` gets an ImportError with the answer, because Python would replace the text of an
@@ -97,13 +96,13 @@ def of_module(name: str, asked: FrameType | None, module: str = "frazil") -> Exc
         name: The name.
         asked: The frame of the module's `__getattr__`.
         module: The module that was asked.
+        known: Its public names.
     """
     message = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(message)
     import frazil
 
-    known = getattr(sys.modules[module], "__all__", [])
     answer = _answer([module, "frazil"], name)
     if answer is None and module != "frazil" and name in frazil.__all__:
         answer = f"write `frazil.{name}`"

@@ -252,7 +252,7 @@ HABITS: dict[str, list[tuple[str, str, str]]] = {
         ("Polars", "field(name)", "get"),
         ("Polars", "names", "keys len"),
         ("Polars", "fields", "items to_python values"),
-        ("pydantic", "to_json()", "as_dict dict json model_dump to_dict to_pydantic"),
+        ("PyIceberg", "to_json()", "as_dict dict model_dump to_dict to_pydantic"),
         ("pyarrow", "table.update_schema()", "add append insert remove set with_metadata"),
         ("pyarrow", "field(name)", "col field_by_name"),
         ("pyarrow", "table.properties", "metadata"),
@@ -271,7 +271,7 @@ HABITS: dict[str, list[tuple[str, str, str]]] = {
         ("pypaimon", "summary", "commit_user metadata user"),
         ("pypaimon", "operation", "commit_kind"),
         ("pypaimon", "summary['total-records']", "total_record_count"),
-        ("pydantic", "_asdict()", "dict model_dump to_dict"),
+        ("PyIceberg", "_asdict()", "dict model_dump to_dict"),
     ],
     "LastCommit": [
         ("PyIceberg", "rows_added", "num_inserted_rows num_rows rows rows_inserted"),
