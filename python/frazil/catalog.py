@@ -796,7 +796,9 @@ def catalog(
         given["type"] = type
     if given.get("type", "").lower() in _SERVERS:
         raise UnsupportedError(
-            f"catalogs of type '{given['type']}' are servers with a REST API", hint="Write type='rest', uri='https://…'"
+            f"catalogs of type '{given['type']}' are servers with a REST API",
+            {"catalog": "default" if name is None else str(name)},
+            "Write type='rest', uri='https://…'",
         )
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
@@ -1000,10 +1002,11 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
     """Partition fields or sort fields as texts. One that is alone needs no list."""
     if isinstance(terms, (str, Term)):
         terms = [terms]
-    if isinstance(terms, (PartitionSpec, SortOrder)):
-        texts = [str(field).partition(": ")[2] or str(field) for field in terms.fields]
+    given: Any = terms
+    if isinstance(given, (PartitionSpec, SortOrder)):
+        texts = [str(field).partition(": ")[2] or str(field) for field in given.fields]
         raise InvalidInputError(
-            f"{argument} must be a list of texts, not a {type(terms).__name__}", hint=f"Write {argument}={texts}"
+            f"{argument} must be a list of texts, not a {type(given).__name__}", hint=f"Write {argument}={texts}"
         )
     if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
         hint = f"Leave {argument} out" if terms is None else None

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from frazil.exceptions import InvalidInputError
 from frazil.names import answers, explained
-from frazil.names.types import type_here
 
 if TYPE_CHECKING:
     import uuid
@@ -142,8 +141,6 @@ def _combine(word: str, left: Predicate, right: object) -> Predicate:
             hint = f"Write frazil.Predicate({right!r}), or both as one text"
         elif type(right).__module__.partition(".")[0] in ("polars", "pyarrow", "pyiceberg"):
             hint = "Write both with frazil.col, or both with the other library"
-        elif isinstance(right, bool):
-            hint = f"Write frazil.Predicate('{str(right).lower()}')"
         raise InvalidInputError(f"a predicate can't be combined with {right!r}", hint=hint)
     return Predicate(f"({left}) {word} ({right})")
 
@@ -405,7 +402,8 @@ def _column(column: str | Term) -> str:
 
 def _positive(parameter: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        hint = f"Write the number first, as in bucket(16, {value!r})" if isinstance(value, (str, Term)) else None
+        given: object = value
+        hint = f"Write the number first, as in bucket(16, {value!r})" if isinstance(given, (str, Term)) else None
         raise InvalidInputError(f"{parameter} must be a positive integer, not {value!r}", hint=hint)
     return value
 
@@ -492,6 +490,8 @@ _TYPE = re.compile(r"[A-Za-z_]+(\(\s*\d+\s*(,\s*\d+\s*)?\))?\Z")
 
 def _type(type_: str) -> str:
     if not isinstance(type_, str) or not _TYPE.match(type_):
+        from frazil.names.types import type_here
+
         known = type_here(type_)
         raise InvalidInputError(
             f"a type must be a name such as 'int' or 'decimal(9, 2)', not {type_!r}",

@@ -1038,7 +1038,9 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     """Milliseconds since the epoch: older things are old. Something of exactly the age given as timedelta is old."""
     if time is None:
         return None
-    time = arguments.time_of_numpy(time)
+    from frazil.arguments import hints
+
+    time = hints.time_of_numpy(time)
     if isinstance(time, dt.timedelta):
         if time < dt.timedelta(0):
             raise InvalidInputError(f"{argument}= is an age and can't be negative: {time}")
@@ -1050,6 +1052,6 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     if not isinstance(time, dt.datetime):
         raise InvalidInputError(
             f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}",
-            hint=arguments.of_age(time, argument),
+            hint=hints.of_age(time, argument),
         )
     return arguments.milliseconds(time)

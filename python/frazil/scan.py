@@ -88,9 +88,11 @@ class Scan:
                 options=self._options,
             )
         except (InvalidInputError, NotFoundError) as error:
-            if (hint := arguments.of_missing(error, columns, at)) is None:
+            from frazil.arguments import hints
+
+            if (hint := hints.of_missing(error, columns, at)) is None:
                 raise
-            raise arguments.with_hint(error, hint) from None
+            raise hints.with_hint(error, hint) from None
         for text in filters[1:]:
             core = core.filter(text)
         self._core = core if rows is None else core.limit(rows)
@@ -272,7 +274,7 @@ class Scan:
         """
         from frazil.statistics import Statistics
 
-        return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
+        return Statistics(self._core.statistics(list(arguments.selection(columns, "columns") if columns else ())))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow table in memory. Files are read in parallel."""
@@ -318,7 +320,10 @@ class Scan:
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """The rows as a pandas data frame. `options` are passed to `pyarrow.Table.to_pandas`."""
         arguments.installed("pandas")
-        arguments.check_options_of_pandas(options)
+        if options:
+            from frazil.arguments import hints
+
+            hints.check_options_of_pandas(options)
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 

@@ -904,7 +904,9 @@ def open_table(
         if re.fullmatch(r"\w+(\.\w+)+", path) is None:
             raise
         hint = f"Give the table's folder. By its name in a catalog: frazil.load_table('{path}')"
-        raise arguments.with_hint(error, hint) from None
+        from frazil.arguments import hints
+
+        raise hints.with_hint(error, hint) from None
 
 
 def _several(messages: _core.CommitMessage | Iterable[_core.CommitMessage]) -> list[_core.CommitMessage]:

@@ -1,6 +1,5 @@
 """Arguments of the public functions: checked, and converted to the form that the core takes."""
 
-from frazil.arguments.hints import check_options_of_pandas, of_age, of_missing, time_of_numpy, with_hint
 from frazil.arguments.rows import refuse_objects, rows
 from frazil.arguments.values import (
     EPOCH,
@@ -36,7 +35,6 @@ __all__ = [
     "At",
     "Paths",
     "at_home",
-    "check_options_of_pandas",
     "column_path",
     "columns",
     "count",
@@ -46,8 +44,6 @@ __all__ = [
     "integer",
     "milliseconds",
     "no_file",
-    "of_age",
-    "of_missing",
     "order",
     "outside_folders",
     "path",
@@ -61,8 +57,6 @@ __all__ = [
     "shown",
     "text",
     "texts",
-    "time_of_numpy",
     "unicode",
     "version",
-    "with_hint",
 ]

@@ -157,6 +157,7 @@ CHECKS: dict[str, _Check] = {
     "dt.datetime | dt.timedelta | None": _as_is,
     "str | Term | Sequence[str | Term]": _as_is,
     "str | Term | Iterable[str | Term]": _as_is,
+    "str | Iterable[str]": _as_is,
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,
     "Any | None": _as_is,

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from frazil import _core
-from frazil.arguments import hints
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Columns, Predicate, Term
 
@@ -34,7 +33,10 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
     """A version in the form that the core takes. `argument` is its name in errors."""
     if at is None:
         return None
-    at = hints.time_of_numpy(at)
+    if type(at).__module__ == "numpy":
+        from frazil.arguments import hints
+
+        at = hints.time_of_numpy(at)
     if isinstance(at, str):
         return _core.At.Ref(text(argument, at))
     if isinstance(at, dt.datetime):
@@ -51,6 +53,8 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
 
 
 def _no_version(at: object, argument: str) -> InvalidInputError:
+    from frazil.arguments import hints
+
     return InvalidInputError(
         f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not {shown(at)}",
         hint=hints.of_version(at, argument),
@@ -145,6 +149,8 @@ def _foreign_filter(filter: Any, argument: str) -> Predicate:
 
 
 def _no_filter(filter: object, argument: str) -> InvalidInputError:
+    from frazil.arguments import hints
+
     return InvalidInputError(
         f"{argument}: a filter must be text or an expression, not {shown(filter)}",
         hint=hints.of_filter(filter, argument),
@@ -236,11 +242,15 @@ def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
     """Column names, or one name. Columns by `frazil.col` count by their names."""
     given: Any = (select,) if isinstance(select, (str, Term)) else select
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
+        from frazil.arguments import hints
+
         hint = hints.of_columns(given, argument)
         raise InvalidInputError(f"{argument} must be a list of columns, not {shown(select)}", hint=hint)
     columns = tuple(str(name) if isinstance(name, Term) else _plain_text(name) for name in given)
     for name in columns:
         if not isinstance(name, str):
+            from frazil.arguments import hints
+
             hint = hints.of_columns(name, argument)
             raise InvalidInputError(f"{argument}: a column's name must be a string, not {shown(name)}", hint=hint)
         unicode(f"{argument}: a column's name", name)

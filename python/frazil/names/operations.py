@@ -60,14 +60,14 @@ def refuse_operations(cls: type) -> None:
     for operation, instead in found.items():
         setattr(cls, operation, _refusal(cls.__name__, operation, instead))
         if operation == "__enter__":
-            cls.__exit__ = _refusal(cls.__name__, operation, instead)  # type: ignore[attr-defined]
+            setattr(cls, "__exit__", _refusal(cls.__name__, operation, instead))  # noqa: B010
         if operation in ("__and__", "__or__"):
             setattr(cls, operation.replace("__", "__r", 1), _refusal(cls.__name__, operation, instead))
     if "__len__" in found and "__bool__" not in vars(cls):
         # Without this, the truth of an object is its length.
-        cls.__bool__ = lambda _: True  # type: ignore[attr-defined]
+        setattr(cls, "__bool__", lambda _: True)  # noqa: B010
     if issubclass(cls, tuple):
-        cls.__getitem__ = _by_place  # type: ignore[attr-defined]
+        setattr(cls, "__getitem__", _by_place)  # noqa: B010
 
 
 def _refusal(name: str, operation: str, instead: str) -> Callable[..., NoReturn]:
