@@ -186,10 +186,33 @@ _MODULES = {
 """The modules that are attributes of the package. `frazil.catalog` is a function."""
 
 
+class _Module(ModuleType):
+    """A module of the package. Names that it does not have are answered with Frazil's words."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            from frazil import names
+
+            raise names.of_module(name, sys._getframe(), self.__name__, vars(self).get("__all__", ()))
+
+        def __call__(self, *_: object, **__: object) -> None:
+            from frazil import names
+
+            raise names.of_call(self.__name__)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        # Functions that Spark sends to executors may mention the package and its modules.
+        return import_module, (self.__name__,)
+
+
 class _Package(ModuleType):
     """The package. An import of the module `frazil.catalog` must not put it in the place of the function."""
 
     def __setattr__(self, name: str, value: object) -> None:
+        # Python sets a module here after it was loaded.
+        if (name in (*_SHOWN_MODULES, "maintain") or name in _HOMES) and type(value) is ModuleType:
+            value.__class__ = _Module
         if name == "catalog" and isinstance(value, ModuleType):
             value = value.catalog
         super().__setattr__(name, value)

@@ -21,7 +21,7 @@ from frazil.foreign import pyiceberg_catalogs
 from frazil.names import answers
 from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
-from frazil.schema import Schema, core_schema, new_schema
+from frazil.schema import PartitionSpec, Schema, SortOrder, core_schema, new_schema
 from frazil.table import Table
 
 if TYPE_CHECKING:
@@ -779,6 +779,12 @@ def catalog(
         >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
         ['db']
     """
+    if isinstance(properties.get("properties"), Mapping):
+        raise InvalidInputError(
+            "properties of a catalog are arguments of their own", hint="Write catalog(name, **properties)"
+        )
+    if isinstance(name, os.PathLike):
+        raise InvalidInputError("a catalog's name must be text, not a path", hint=f"Write catalog(warehouse={name!r})")
     if isinstance(type, Mapping):
         raise InvalidInputError(
             "type must be text, not the catalog's properties", hint="Write catalog(name, **properties)"
@@ -789,6 +795,12 @@ def catalog(
     given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
         given["type"] = type
+    if given.get("type", "").lower() in _SERVERS:
+        raise UnsupportedError(
+            f"catalogs of type '{given['type']}' are servers with a REST API",
+            {"catalog": "default" if name is None else str(name)},
+            "Write type='rest', uri='https://…'",
+        )
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
     read = configuration.configured()
@@ -799,6 +811,10 @@ def catalog(
         configuration.check_catalog(name, read)
     configuration.check_names(name, given, read)
     return _open(name, configuration.merged(name, given, read), headers)
+
+
+_SERVERS = ("gravitino", "lakekeeper", "nessie", "polaris", "s3tables", "unity", "unitycatalog")
+"""Names of servers that people take for types of catalogs."""
 
 
 @checked_call
@@ -838,6 +854,11 @@ def write_table(
     if mode not in ("error", "append", "overwrite", "ignore"):
         raise InvalidInputError(f"mode can't be {mode!r}", hint="Use 'error', 'append', 'overwrite' or 'ignore'")
     name = identifier
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise InvalidInputError(
+            f"catalog must be a Catalog, not {arguments.shown(catalog)}",
+            hint="Give the result of frazil.catalog('name'), or write the name first: 'catalog.namespace.table'",
+        )
     if catalog is None:
         catalog, name = catalog_of(identifier, catalogs)
     rows = arguments.rows(data)
@@ -931,9 +952,9 @@ def _open(name: str, properties: dict[str, str], headers: Headers | None = None)
     try:
         return Catalog(_core.Catalog.open(name, properties, headers), headers)
     except FrazilError as error:
-        from frazil.arguments import hints
+        from frazil.arguments import missing
 
-        hints.add_hint(error)
+        missing.add_hint(error)
         raise
 
 
@@ -988,8 +1009,17 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
     """Partition fields or sort fields as texts. One that is alone needs no list."""
     if isinstance(terms, (str, Term)):
         terms = [terms]
+    given: Any = terms
+    if isinstance(given, (PartitionSpec, SortOrder)):
+        texts = [str(field).partition(": ")[2] or str(field) for field in given.fields]
+        raise InvalidInputError(
+            f"{argument} must be a list of texts, not a {type(given).__name__}", hint=f"Write {argument}={texts}"
+        )
     if isinstance(terms, Mapping) or not isinstance(terms, Iterable):
-        raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}")
+        hint = f"Leave {argument} out" if terms is None else None
+        raise InvalidInputError(
+            f"{argument} must be a list of texts such as 'day(ts)', not {arguments.shown(terms)}", hint=hint
+        )
     if type(terms).__module__.startswith("pyiceberg."):
         kind = terms.__class__.__name__
         raise InvalidInputError(
@@ -1000,7 +1030,9 @@ def _terms(argument: str, terms: str | Term | Sequence[str | Term]) -> list[str]
         if not isinstance(term, (str, Term)):
             raise InvalidInputError(
                 f"{argument}: a field must be a text such as 'day(ts)', not {arguments.shown(term)}",
-                hint="Write a column's name, or a term such as frazil.bucket(16, 'id')",
+                hint="Write a column's name, or a term such as frazil.bucket(16, 'id')"
+                if argument == "partition_by"
+                else "Write 'x desc', or 'x asc nulls last'",
             )
     return [arguments.unicode(argument, str(term)) for term in terms]
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from frazil.exceptions import InvalidInputError
-from frazil.names import answers
+from frazil.names import answers, explained
 
 if TYPE_CHECKING:
     import uuid
@@ -136,14 +136,17 @@ class Predicate:
 
 def _combine(word: str, left: Predicate, right: object) -> Predicate:
     if not isinstance(right, Predicate):
-        raise InvalidInputError(
-            f"a predicate can't be combined with {right!r}",
-            hint="Put parentheses around each comparison: (col('a') > 1) & (col('b') < 2)",
-        )
+        hint = "Put parentheses around each comparison: (col('a') > 1) & (col('b') < 2)"
+        if isinstance(right, str):
+            hint = f"Write frazil.Predicate({right!r}), or both as one text"
+        elif type(right).__module__.partition(".")[0] in ("polars", "pyarrow", "pyiceberg"):
+            hint = "Write both with frazil.col, or both with the other library"
+        raise InvalidInputError(f"a predicate can't be combined with {right!r}", hint=hint)
     return Predicate(f"({left}) {word} ({right})")
 
 
 @answers()
+@explained
 class Term:
     """A column, or a value computed from columns. It can be compared with values and with other terms.
 
@@ -174,6 +177,8 @@ class Term:
         return self._compare(">=", value)
 
     __hash__ = None  # type: ignore[assignment]
+    # A number of numpy on the left leaves the operation to the term.
+    __array_ufunc__ = None
 
     def __add__(self, value: Operand) -> Term:
         return self._with("+", value)
@@ -306,10 +311,13 @@ class Term:
     @staticmethod
     def _members(values: Iterable[Literal | Term]) -> list[str]:
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise InvalidInputError(f"is_in and not_in take a list of values, not {values!r}")
+            raise InvalidInputError(
+                f"is_in and not_in take a list of values, not {values!r}", hint=f"Write is_in([{values!r}])"
+            )
         return [_compared(v) for v in values]
 
 
+@explained
 def col(*names: str) -> Term:
     """A column by its name.
 
@@ -330,6 +338,7 @@ def col(*names: str) -> Term:
     return Term(".".join(map(_identifier, parts)))
 
 
+@explained
 def current_date() -> Term:
     """The date in UTC, at the time when a scan or another call takes the filter.
 
@@ -340,6 +349,7 @@ def current_date() -> Term:
     return Term("current_date")
 
 
+@explained
 def current_timestamp() -> Term:
     """The time when a scan or another call takes the filter.
 
@@ -350,31 +360,37 @@ def current_timestamp() -> Term:
     return Term("current_timestamp")
 
 
+@explained
 def bucket(buckets: int, column: str | Term) -> Term:
     """The bucket of a column's value, 0 to `buckets - 1`, as the table format hashes it: `bucket(16, "id") == 3`."""
     return Term(f"bucket({_positive('buckets', buckets)}, {_column(column)})")
 
 
+@explained
 def truncate(width: int, column: str | Term) -> Term:
     """The first `width` characters of a string, or a number rounded down to a multiple of `width`."""
     return Term(f"truncate({_positive('width', width)}, {_column(column)})")
 
 
+@explained
 def year(column: str | Term) -> Term:
     """Years since 1970 of a date or timestamp."""
     return Term(f"year({_column(column)})")
 
 
+@explained
 def month(column: str | Term) -> Term:
     """Months since January 1970 of a date or timestamp."""
     return Term(f"month({_column(column)})")
 
 
+@explained
 def day(column: str | Term) -> Term:
     """The day of a date or timestamp (in UTC)."""
     return Term(f"day({_column(column)})")
 
 
+@explained
 def hour(column: str | Term) -> Term:
     """Hours since 1970-01-01T00:00 UTC of a timestamp."""
     return Term(f"hour({_column(column)})")
@@ -386,7 +402,9 @@ def _column(column: str | Term) -> str:
 
 def _positive(parameter: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise InvalidInputError(f"{parameter} must be a positive integer, not {value!r}")
+        given: object = value
+        hint = f"Write the number first, as in bucket(16, {value!r})" if isinstance(given, (str, Term)) else None
+        raise InvalidInputError(f"{parameter} must be a positive integer, not {value!r}", hint=hint)
     return value
 
 
@@ -427,7 +445,12 @@ def _literal(value: object) -> str:
         raise InvalidInputError("a comparison with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
         raise InvalidInputError(f"{str(value)!r} is not a value")
-    raise InvalidInputError(f"a '{type(value).__name__}' can't be compared with a column: {value!r}")
+    hint = None
+    if isinstance(value, (list, tuple, set, frozenset, range)) or hasattr(value, "__array__"):
+        hint = "Write is_in(values)"
+    elif type(value).__module__.partition(".")[0] in ("polars", "pyarrow", "pyspark"):
+        hint = "Give a Python value or frazil.col, or write the whole filter with the other library"
+    raise InvalidInputError(f"a '{type(value).__name__}' can't be compared with a column: {value!r}", hint=hint)
 
 
 def _compared(value: object) -> str:
@@ -467,7 +490,13 @@ _TYPE = re.compile(r"[A-Za-z_]+(\(\s*\d+\s*(,\s*\d+\s*)?\))?\Z")
 
 def _type(type_: str) -> str:
     if not isinstance(type_, str) or not _TYPE.match(type_):
-        raise InvalidInputError(f"a type must be a name such as 'int' or 'decimal(9, 2)', not {type_!r}")
+        from frazil.names.types import type_here
+
+        known = type_here(type_)
+        raise InvalidInputError(
+            f"a type must be a name such as 'int' or 'decimal(9, 2)', not {type_!r}",
+            hint=None if known is None else f"Write cast('{known}')",
+        )
     return type_
 
 
@@ -493,10 +522,14 @@ def _float(value: float) -> str:
 
 def _unwrapped(value: Any) -> Any:
     """The Python value of a numpy or pyarrow scalar, without importing either."""
-    module = type(value).__module__.partition(".")[0]
-    if module == "numpy":
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "numpy" and kind != "ndarray":
         # Its item() turns nanoseconds into a bare integer.
-        return str(value) if type(value).__name__ == "datetime64" else value.item()
+        if kind == "datetime64":
+            return None if str(value) == "NaT" else str(value)
+        return value.astype("timedelta64[us]").item() if kind == "timedelta64" else value.item()
+    if module == "pandas" and kind in ("NAType", "NaTType"):
+        return None
     if module == "pyarrow" and hasattr(value, "as_py"):
         return value.as_py()
     return value

@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 
+@answers()
 class Compacted(NamedTuple):
     """What a compaction rewrote.
 
@@ -109,6 +110,7 @@ class ExpiredSnapshots(NamedTuple):
         return shortened(self)
 
 
+@answers()
 class OrphanFiles(NamedTuple):
     """Files that nothing refers to.
 
@@ -126,6 +128,7 @@ class OrphanFiles(NamedTuple):
         return shortened(self)
 
 
+@answers()
 class RewrittenDeletes(NamedTuple):
     """How delete files changed. Each deletion vector counts as a file.
 
@@ -143,6 +146,7 @@ class RewrittenDeletes(NamedTuple):
     added_bytes: int
 
 
+@answers()
 class RewrittenManifests(NamedTuple):
     """How manifests changed.
 
@@ -158,6 +162,7 @@ class RewrittenManifests(NamedTuple):
         return shortened(self)
 
 
+@answers()
 class RewrittenIndexes(NamedTuple):
     """The indexes of data files that were written again.
 
@@ -170,6 +175,7 @@ class RewrittenIndexes(NamedTuple):
     files: int
 
 
+@answers()
 class ReassignedRowIds(NamedTuple):
     """The rows that got other ids.
 
@@ -194,6 +200,7 @@ class ReassignedRowIds(NamedTuple):
     skipped: str | None
 
 
+@answers()
 class ColumnStatistics(NamedTuple):
     """The statistics of columns that were stored.
 
@@ -211,6 +218,7 @@ class ColumnStatistics(NamedTuple):
     distinct: dict[str, int]
 
 
+@answers()
 class PartitionStatistics(NamedTuple):
     """The statistics of partitions that were stored.
 
@@ -1032,6 +1040,9 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     """Milliseconds since the epoch: older things are old. Something of exactly the age given as timedelta is old."""
     if time is None:
         return None
+    from frazil.arguments import hints
+
+    time = hints.time_of_numpy(time)
     if isinstance(time, dt.timedelta):
         if time < dt.timedelta(0):
             raise InvalidInputError(f"{argument}= is an age and can't be negative: {time}")
@@ -1043,6 +1054,6 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     if not isinstance(time, dt.datetime):
         raise InvalidInputError(
             f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}",
-            hint="Write datetime.timedelta(days=7), or datetime.datetime.fromisoformat('2026-01-31')",
+            hint=hints.of_age(time, argument),
         )
     return arguments.milliseconds(time)

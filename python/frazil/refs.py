@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil._core import Evolution, Retention
@@ -200,6 +200,10 @@ class Refs(RefChanges, Mapping[str, Ref]):
         except KeyError:
             known = ", ".join(refs) or "none"
             raise NotFoundError(f"the table has no branch or tag '{name}'", {"ref": name}, f"It has: {known}") from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The branch or tag with a name, or else the default."""
+        return self._all().get(name, default)
 
     def __contains__(self, name: object) -> bool:
         return name in self._all()

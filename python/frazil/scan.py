@@ -12,7 +12,7 @@ from frazil.capabilities import supports
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Filter, Predicate, Term
 from frazil.names import answers
 from frazil.schema import Schema
@@ -78,14 +78,21 @@ class Scan:
         self._options = dict(options or {})
         self._rows = rows
         select = None if columns is None else list(columns)
-        core = table.scan(
-            filter=filters[0] if filters else None,
-            select=select,
-            at=at,
-            since=since,
-            changes=changes,
-            options=self._options,
-        )
+        try:
+            core = table.scan(
+                filter=filters[0] if filters else None,
+                select=select,
+                at=at,
+                since=since,
+                changes=changes,
+                options=self._options,
+            )
+        except (InvalidInputError, NotFoundError) as error:
+            from frazil.arguments import hints
+
+            if (hint := hints.of_missing(error, columns, at)) is None:
+                raise
+            raise hints.with_hint(error, hint) from None
         for text in filters[1:]:
             core = core.filter(text)
         self._core = core if rows is None else core.limit(rows)
@@ -248,7 +255,7 @@ class Scan:
 
         return Estimate(**self._core.estimate())
 
-    def statistics(self, *columns: str) -> Statistics:
+    def statistics(self, *columns: str | Iterable[str]) -> Statistics:
         """Row count and, for each column, minimum, maximum, nulls and NaNs, from metadata alone.
 
         No data file is read. For a scan with `since`, the figures cover all appended files. Change logs have no
@@ -259,14 +266,15 @@ class Scan:
         because writers may truncate bounds.
 
         Args:
-            columns: Dotted paths. A struct stands for its members. Without arguments, all selected columns.
+            columns: Dotted paths, or one list of them. A struct stands for its members. Without arguments, all selected
+                columns.
 
         Raises:
             InvalidInputError: A column does not exist, or it is inside a list or map.
         """
         from frazil.statistics import Statistics
 
-        return Statistics(self._core.statistics(list(arguments.selection(columns) if columns else ())))
+        return Statistics(self._core.statistics(list(arguments.selection(columns, "columns") if columns else ())))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow table in memory. Files are read in parallel."""
@@ -312,6 +320,10 @@ class Scan:
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """The rows as a pandas data frame. `options` are passed to `pyarrow.Table.to_pandas`."""
         arguments.installed("pandas")
+        if options:
+            from frazil.arguments import hints
+
+            hints.check_options_of_pandas(options)
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
@@ -472,6 +484,7 @@ def _optional_count(argument: str, value: int | None) -> int | None:
     return None if value is None else arguments.count(argument, value)
 
 
+@answers()
 @checked
 class Split:
     """Tasks for one reader, with everything that reading them needs. A split can be pickled and read elsewhere."""

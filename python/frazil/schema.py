@@ -111,6 +111,11 @@ class Schema:
 
     def __getitem__(self, name: str) -> Field:
         """The field with a name, as `field(name)`."""
+        place: object = name
+        if isinstance(place, int):
+            raise InvalidInputError(
+                f"the name of a field must be text, not {place}", hint=f"Fields have places in schema.fields[{name}]"
+            )
         return self.field(arguments.text("the name of a field", name))
 
     def __contains__(self, field: object) -> bool:

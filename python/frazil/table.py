@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -780,6 +781,7 @@ class Table(TableHandle, RowChanges):
         return Table, (self._core,)
 
 
+@answers()
 @checked
 class Writer:
     """Writes files without committing them. A writer can be pickled, so a job can send it to its workers.
@@ -896,7 +898,16 @@ def open_table(
         >>> fz.open_table("/warehouse/db/events")  # doctest: +SKIP
     """
     options = {**arguments.texts(storage_options), **foreign.options(credential_provider, filesystem)}
-    return Table(_core.Table.open(arguments.path("location", location), options, moved))
+    path = arguments.path("location", location)
+    try:
+        return Table(_core.Table.open(path, options, moved))
+    except NotFoundError as error:
+        if re.fullmatch(r"\w+(\.\w+)+", path) is None:
+            raise
+        hint = f"Give the table's folder. By its name in a catalog: frazil.load_table('{path}')"
+        from frazil.arguments import hints
+
+        raise hints.with_hint(error, hint) from None
 
 
 def _several(messages: _core.CommitMessage | Iterable[_core.CommitMessage]) -> list[_core.CommitMessage]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import operator
+import random
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +247,72 @@ def test_other_verbs_take_them(tmp_path: Path) -> None:
     table.overwrite(ROWS.slice(3, 1), where=ice.EqualTo("id", 3))
     assert kept(table, None) == [0, 2, 3, 4, 5, 6]
     assert kept(table, fz.col("s") == "two") == [2]
+
+
+EDGES = [None, NAN, 0.0, -0.0, 1.0, -1.5, float("inf"), -float("inf")]
+PAIRS = pa.table(
+    {
+        "id": pa.array(range(len(EDGES) ** 2), pa.int64()),
+        "x": pa.array([x for x in EDGES for _ in EDGES], pa.float64()),
+        "y": pa.array([y for _ in EDGES for y in EDGES], pa.float64()),
+        "b": pa.array([(None, 0, 1, -2)[n % 4] for n in range(len(EDGES) ** 2)], pa.int64()),
+        "s": pa.array([(None, "", "ab", "AB", "b%")[n % 5] for n in range(len(EDGES) ** 2)], pa.string()),
+        "g": pa.array([(None, True, False)[n % 3] for n in range(len(EDGES) ** 2)], pa.bool_()),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> fz.Table:
+    """Each value meets each other one: NaN meets null on both sides."""
+    catalog = fz.catalog("c", warehouse=str(tmp_path_factory.mktemp("pairs")))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", PAIRS.schema)
+    for at in range(0, len(PAIRS), 8):
+        table.append(PAIRS.slice(at, 8))
+    return table
+
+
+def _leaf(chance: random.Random, field: Any, is_polars: bool) -> Any:
+    compare = chance.choice([operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge])
+    kind = chance.randrange(5)
+    if kind == 0:
+        return compare(field(chance.choice("xy")), field(chance.choice("xyb")))
+    if kind == 1:
+        return compare(field(chance.choice("xyb")), chance.choice([0, 1, -1.5, 0.1]))
+    if kind == 2:
+        return chance.choice([field("g"), ~field("g"), field("x").is_null(), field("g") == True])  # noqa: E712
+    if kind == 3:
+        return compare(field("s"), chance.choice(["", "ab", "b%"]))
+    text = field("s")
+    if is_polars:
+        return chance.choice([text.str.starts_with("a"), field("y").is_nan(), field("b").is_in([1, None])])
+    return chance.choice([pc.starts_with(text, "a"), pc.is_nan(field("y")), field("b").isin([1, None])])
+
+
+def _random(chance: random.Random, field: Any, is_polars: bool, depth: int = 2) -> Any:
+    if depth == 0 or chance.random() < 0.3:
+        return _leaf(chance, field, is_polars)
+    left = _random(chance, field, is_polars, depth - 1)
+    if chance.random() < 0.35:
+        return ~left
+    right = _random(chance, field, is_polars, depth - 1)
+    return left & right if chance.random() < 0.5 else left | right
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_filters_keep_the_rows_of_their_library(pairs: fz.Table, seed: int) -> None:
+    chance, frame = random.Random(seed), pl.DataFrame(PAIRS)
+    for _ in range(40):
+        filter = _random(chance, pc.field, False)
+        assert kept(pairs, filter) == PAIRS.filter(filter)["id"].to_pylist(), str(filter)
+        filter = _random(chance, pl.col, True)
+        assert kept(pairs, filter) == frame.filter(filter)["id"].to_list(), str(filter)
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
+def test_a_negated_comparison_of_nan_with_null_keeps_no_row(pairs: fz.Table, compare: Any) -> None:
+    """Null is unknown, and so is its negation."""
+    nan_and_null = [1 * 8 + 0, 0 * 8 + 1]
+    for filter in (compare(pc.field("x"), pc.field("y")), ~compare(pc.field("x"), pc.field("y"))):
+        assert not set(nan_and_null) & set(kept(pairs, filter))

@@ -56,6 +56,11 @@ def _condition(argument: str, value: Any) -> Any:
     return value if isinstance(value, bool) else arguments.filter_text(value, argument)
 
 
+def _names(argument: str, value: Any) -> list[str]:
+    """Columns by their names. Those to read are not computed."""
+    return list((arguments.selection if argument == "select" else arguments.columns)(value, argument))
+
+
 def _columns(argument: str, value: Any) -> Any:
     if isinstance(value, bool):
         return value
@@ -128,8 +133,8 @@ CHECKS: dict[str, _Check] = {
     "Mapping[str, object] | None": lambda argument, value: arguments.texts(value, argument),
     "Mapping[str, str] | None": lambda argument, value: arguments.texts(value, argument),
     "Mapping[str, Mapping[str, object]] | None": _catalogs,
-    "Columns": lambda argument, value: list(arguments.columns(value, argument)),
-    "Columns | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
+    "Columns": _names,
+    "Columns | None": _optional(_names),
     "Sequence[str]": lambda argument, value: list(arguments.columns(value, argument)),
     "Sequence[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
     "int | Iterable[int] | None": _optional(_ids),
@@ -152,6 +157,7 @@ CHECKS: dict[str, _Check] = {
     "dt.datetime | dt.timedelta | None": _as_is,
     "str | Term | Sequence[str | Term]": _as_is,
     "str | Term | Iterable[str | Term]": _as_is,
+    "str | Iterable[str]": _as_is,
     "str | Mapping[str, str]": _queries,
     "Any": _as_is,
     "Any | None": _as_is,
@@ -222,9 +228,9 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
 
 def _add_hint(error: FrazilError, args: tuple[Any, ...]) -> None:
     """Says what to write for a value that does not exist."""
-    from frazil.arguments import hints
+    from frazil.arguments import missing
 
-    hints.add_hint(error, args)
+    missing.add_hint(error, args)
 
 
 def checked(cls: _Class) -> _Class:

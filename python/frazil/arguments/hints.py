@@ -1,235 +1,146 @@
-"""Hints for values that do not exist: versions, columns, options, types of catalogs, tables, damaged files.
-
-The core says what failed and where. These hints add what to write instead, in the words of Python. Nothing here runs
-before a mistake is made.
-"""
+"""What to write in place of a value of the wrong type."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
-from itertools import islice
-from pathlib import Path
-from typing import Any, TypeAlias
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
-from frazil.capabilities import TABLE_FORMATS
-from frazil.exceptions import CorruptTableError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
+from frazil._core import At
+from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
+from frazil.expr import Predicate, Term
 
-__all__ = ["add_hint"]
+__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_missing", "of_version", "time_of_numpy"]
+__all__ += ["with_hint"]
 
-_MOST_FOLDERS = 100
-"""The most folders of a place that are looked into."""
+_Error = TypeVar("_Error", bound=FrazilError)
 
-_Found: TypeAlias = "re.Match[str]"
-_Hint: TypeAlias = "Callable[[FrazilError, _Found], str | None]"
+_MILLISECONDS = (10**12, 10**13)
+"""Milliseconds since 1970 that are between 2001 and 2286."""
 
 
-def add_hint(error: FrazilError, args: tuple[Any, ...] = ()) -> None:
-    """Gives an error a hint about the value that is wrong, if there is one for it.
+def of_filter(filter: object, argument: str) -> str:
+    """What to write in place of something that is not a filter."""
+    if filter is None or isinstance(filter, bool):
+        return f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
+    if isinstance(filter, Term):
+        return f"Compare it with a value: {argument}={filter} == 5. For a boolean column, write col('x').is_true()"
+    if isinstance(filter, Mapping):
+        return f"Write comparisons, combined by &: {argument}=(col('x') == 1) & (col('y') == 2)"
+    if isinstance(filter, (list, tuple)) and filter:
+        if all(isinstance(part, Predicate) for part in filter):
+            return f"Combine them by & or |: {argument}=(col('x') > 5) & (col('y') < 2)"
+        if all(isinstance(part, str) for part in filter):
+            return 'Columns are given by select=[…]. Conditions are combined by `and`: "x > 5 and y < 2"'
+        if all(isinstance(part, (list, tuple)) for part in filter):
+            return f"Write each as a comparison, combined by &: {argument}=(col('x') == 1) & (col('y') < 2)"
+    if _is_mask(filter):
+        return 'A filter is a condition, not a value for each row. Filter the rows that were read, or write "x > 5"'
+    if callable(filter):
+        return f'A filter is a condition, not a function. Write {argument}="x > 5", or filter the rows that were read'
+    return f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
 
-    Args:
-        error: The error.
-        args: The arguments of the call that raised it.
+
+def _is_mask(value: object) -> bool:
+    package = type(value).__module__.partition(".")[0]
+    return package in ("numpy", "pandas", "polars", "pyarrow") and hasattr(value, "__len__")
+
+
+def of_columns(name: object, argument: str) -> str | None:
+    """What to write in place of something that is not a column's name."""
+    package = type(name).__module__.partition(".")[0]
+    if package in ("polars", "pyarrow", "pyspark") and type(name).__name__ in ("Expr", "Expression", "Column"):
+        return f"Give names: {argument}=['x', 'y']. Values are computed after reading, for example with Polars"
+    if type(name).__name__ in ("Field", "NestedField") and hasattr(name, "name"):
+        return f"Give names: {argument}=schema.names"
+    if isinstance(name, (list, tuple)) and len(name) == 2 and argument == "sort_by":
+        return f"Write {argument}=['x desc', 'y asc nulls last']"
+    if isinstance(name, int):
+        return f"Columns have names: {argument}=[schema.names[{name}]]"
+    return None
+
+
+def of_version(at: object, argument: str) -> str | None:
+    """What to write in place of something that is not a version."""
+    if isinstance(at, dt.date):
+        return f"Say when: {argument}=datetime(..., tzinfo=timezone.utc)"
+    if hasattr(at, "snapshot_id"):
+        return f"Give its name or its snapshot: {argument}=ref.name or {argument}=ref.snapshot_id"
+    if hasattr(at, "id"):
+        return f"Give the snapshot's id: {argument}=snapshot.id"
+    if isinstance(at, float):
+        return "Ids of snapshots are integers, and a float does not have all of their digits"
+    return None
+
+
+def of_missing(error: FrazilError, select: Iterable[str] | None, at: At | None) -> str | None:
+    """What to write for a column or a version that the table does not have, by the error about it."""
+    if isinstance(error, NotFoundError) and isinstance(at, At.Snapshot):
+        is_time = _MILLISECONDS[0] <= at.snapshot_id < _MILLISECONDS[1]
+        return (
+            f"For a time, write at=datetime.fromtimestamp({at.snapshot_id} / 1000, timezone.utc)" if is_time else None
+        )
+    wrong = error.context.get("column")
+    if not isinstance(error, InvalidInputError) or wrong is None or wrong not in (select or ()):
+        return None
+    if re.search(r"\s+as\s+", wrong, re.IGNORECASE):
+        return "Columns keep their names here. Rename them after reading"
+    return None
+
+
+def with_hint(error: _Error, hint: str) -> _Error:
+    """The error with another hint."""
+    return type(error)(str(error).removesuffix(f". {error.hint}"), error.context, hint)
+
+
+def of_age(value: object, argument: str) -> str:
+    """What to write in place of something that is neither a time nor an age."""
+    if isinstance(value, dt.date):
+        return f"Write {argument}=datetime({value.year}, {value.month}, {value.day}, tzinfo=timezone.utc)"
+    if isinstance(value, int) and _MILLISECONDS[0] <= value < _MILLISECONDS[1]:
+        return f"Write {argument}=datetime.fromtimestamp({value} / 1000, timezone.utc)"
+    return f"Write {argument}=datetime.timedelta(days=7), or {argument}=datetime(2026, 1, 31, tzinfo=timezone.utc)"
+
+
+def time_of_numpy(value: Any) -> Any:
+    """A numpy time or age as Python's. Other values stay as they are."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, (numpy.datetime64, numpy.timedelta64)):
+        return value
+    try:
+        found = value.astype(f"{type(value).__name__}[us]").item()
+    except (ValueError, OverflowError):
+        return value
+    # Not-a-time has no item.
+    return value if found is None else found
+
+
+def check_options_of_pandas(options: Mapping[str, Any]) -> None:
+    """Refuses options that pyarrow's conversion to pandas does not have.
+
+    Raises:
+        InvalidInputError: There is no such option.
     """
-    text = str(error)
-    if (branch := _branch_for_tag(text, args)) is not None:
-        error._add_hint(branch, False)
-        return
-    for kind, pattern, hint_of, replaces in _RULES:
-        if not isinstance(error, kind) or (found := re.match(pattern, text, re.DOTALL)) is None:
-            continue
-        hint = hint_of(error, found)
-        if hint is not None and hint not in text:
-            error._add_hint(hint, replaces)
-            return
+    import inspect
+
+    import pyarrow as pa
+
+    method: Callable[..., Any] = pa.Table.to_pandas
+    known = _parameters(inspect.signature(method).parameters)
+    for name in options:
+        if known and name not in known:
+            hint = "The options are those of pyarrow.Table.to_pandas"
+            if name == "dtype_backend":
+                hint = "For types of pyarrow, write to_pandas(types_mapper=pandas.ArrowDtype)"
+            elif name in ("chunksize", "batch_size", "iterator"):
+                hint = "For parts, write: for batch in scan: batch.to_pandas()"
+            elif name in ("columns", "usecols"):
+                hint = "For columns, write scan.select(…).to_pandas()"
+            raise InvalidInputError(f"to_pandas has no option '{name}'", hint=hint)
 
 
-def _branch_for_tag(text: str, args: tuple[Any, ...]) -> str | None:
-    """The answer to a branch where a tag is wanted."""
-    found = re.match(r"the table has no tag '([^']*)'", text)
-    if found is None or not args:
-        return None
-    try:
-        is_branch = found[1] in getattr(args[0], "refs", ())
-    except FrazilError:
-        return None
-    hint = f"'{found[1]}' is a branch. Give a snapshot's id, a tag or a time; scan(since=…, at=…) also takes branches"
-    return hint if is_branch and hint not in text else None
-
-
-def _of_version(_: FrazilError, found: _Found) -> str | None:
-    """The answer to a text that is no branch or tag."""
-    name = found[1]
-    if re.fullmatch(r"[0-9]{1,19}", name):
-        return f"The id of a snapshot is an integer: write {name} without quotes"
-    if re.fullmatch(r"[^^]*\^+", name):
-        return "Only the command line knows ^. Here the version before the newest is table.snapshot.parent_id"
-    try:
-        dt.datetime.fromisoformat(name.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return f"A point in time is a datetime: datetime.fromisoformat('{name}'), in UTC without a zone"
-
-
-def _of_column(_: FrazilError, found: _Found) -> str | None:
-    """The answer to a text that is no column."""
-    name = found[1].strip()
-    if name == "*":
-        return "Leave select out to read all columns"
-    if "," in name:
-        names = [part.strip() for part in name.split(",") if part.strip()]
-        return f"Give a list of names: {names}"
-    return None
-
-
-_SCAN_OPTIONS = {
-    **dict.fromkeys(("branch", "scan.branch"), "A branch is a version: scan(at='name')"),
-    **dict.fromkeys(("tag", "versionasof", "version-as-of"), "A tag is a version: scan(at='name')"),
-    **dict.fromkeys(("snapshot-id", "snapshot_id"), "A snapshot is a version: scan(at=id)"),
-    **dict.fromkeys(
-        ("as-of-timestamp", "timestampasof", "timestamp-as-of"), "A point in time is a version: scan(at=datetime(…))"
-    ),
-    **dict.fromkeys(
-        ("start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp"),
-        "A range of versions is scan(since=…, at=…) or changes(since=…, at=…)",
-    ),
-}
-"""Options of Spark, Flink and Paimon that are arguments here, and these arguments."""
-
-
-def _of_scan_option(_: FrazilError, found: _Found) -> str | None:
-    return _SCAN_OPTIONS.get(found[1].lower())
-
-
-_FOLDER = "A catalog of folders has tables of all formats: catalog(name, warehouse='/lake')"
-_SQL = "The database of a SQL catalog is named by its uri: catalog(name, type='sql', uri='sqlite:////lake/catalog.db')"
-_PAGES = "apache-polaris polaris nessie lakekeeper unity snowflake gravitino biglake onelake r2 s3-tables s3tables"
-_CATALOG_TYPES = {
-    **dict.fromkeys((*TABLE_FORMATS, "folder", "folders", "file", "files", "fs", "local", "directory"), _FOLDER),
-    **dict.fromkeys(("disk", "path", "warehouse", "hdfs", "s3", "gcs", "gs", "azure", "abfs", "minio"), _FOLDER),
-    **dict.fromkeys(("sqlite", "sqlite3", "sqlalchemy", "database", "db"), _SQL),
-    **dict.fromkeys(("postgres", "postgresql", "pg"), _SQL.replace("sqlite:////lake/catalog.db", "postgresql://…")),
-    **dict.fromkeys(("mysql", "mariadb", "duckdb", "oracle"), "Databases of SQL catalogs are SQLite and PostgreSQL"),
-    **dict.fromkeys(_PAGES.split(), "This server speaks Iceberg's REST protocol: catalog(name, type='rest', uri=…)"),
-    **dict.fromkeys(("http", "https", "server"), "A server is type='rest' with its uri="),
-    **dict.fromkeys(("thrift", "metastore", "hms", "hive-metastore"), "A Hive Metastore is type='hive' with its uri="),
-    **dict.fromkeys(
-        ("spark", "flink", "trino", "java"),
-        "Use the type of catalog that the engine is set up with: docs/howto/share/java.md has both settings",
-    ),
-    **dict.fromkeys(("delta", "hudi", "lance", "ducklake"), "Tables are those of Apache Iceberg and Apache Paimon"),
-}
-"""Words that are no types of catalogs, and what to write."""
-
-
-def _of_catalog_type(_: FrazilError, found: _Found) -> str | None:
-    return _CATALOG_TYPES.get(found[1].lower().replace("_", "-"))
-
-
-def _of_place(error: FrazilError, _: _Found) -> str | None:
-    """The answer to a folder that has no table, or to the name of a metadata table."""
-    name, mark, metadata = error.context.get("table", "").partition("$")
-    if mark:
-        return _of_metadata_table(name, metadata)
-    location = error.context.get("path", "").removeprefix("file:").rstrip("/")
-    if "://" in location or not location:
-        return None
-    place = Path(location)
-    beside = place.parent.with_name(f"{place.parent.name}.db") / place.name if place.parent.name else place
-    if beside != place and beside.is_dir():
-        return f"Did you mean '{beside}'?"
-    try:
-        folders = _folders(place)
-        tables = [folder for folder in folders if _has_table(folder)]
-        if tables:
-            return f"Its folders are tables. Name one of them, such as '{min(tables)}'"
-        if any(_has_table(table) for folder in folders for table in _folders(folder)):
-            return f"It is a warehouse: catalog(warehouse='{place}') lists its tables"
-    except OSError:
-        pass
-    return None
-
-
-def _folders(place: Path) -> list[Path]:
-    """Some of the folders in a place. It may be any place, with any number of them."""
-    if not place.is_dir():
-        return []
-    return [one for one in islice(place.iterdir(), _MOST_FOLDERS) if one.is_dir()]
-
-
-def _has_table(folder: Path) -> bool:
-    return any((folder / name).is_dir() for name in ("metadata", "schema"))
-
-
-def _of_metadata_table(table: str, metadata: str) -> str:
-    """Where to find what Java reads as `table$name`."""
-    if branch := metadata.removeprefix("branch_") if metadata.startswith("branch_") else "":
-        return f"A branch is a version of its table: load_table('{table}').scan(at='{branch}')"
-    if metadata in ("audit_log", "binlog"):
-        return f"Changed rows are load_table('{table}').changes(since=…)"
-    return f"Metadata tables are load_table('{table}').inspect"
-
-
-_METADATA_TABLES = (
-    *("snapshots", "history", "refs", "metadata_log_entries", "partitions", "position_deletes"),
-    *("files", "data_files", "delete_files", "manifests", "entries"),
-    *("all_files", "all_data_files", "all_delete_files", "all_manifests", "all_entries"),
-)
-"""The metadata tables, by the names that Spark has for them, too."""
-
-
-def _of_table(_: FrazilError, found: _Found) -> str | None:
-    """The answer to the name of a metadata table as in Spark: `db.t.snapshots`."""
-    table, __, metadata = found[1].rpartition(".")
-    if metadata not in _METADATA_TABLES or "." not in table:
-        return None
-    return f"For a metadata table, write load_table('{table}').inspect.{metadata}()"
-
-
-def _of_damaged_snapshot(error: FrazilError, _: _Found) -> str | None:
-    """How to go on without a snapshot that is damaged."""
-    number = re.search(r"/snapshot/snapshot-([0-9]+)$", error.context.get("path", ""))
-    if number is None:
-        return None
-    name = f"snapshot-{number[1]}"
-    return (
-        f"Restore the file from a copy. If it is the newest one, its commit can be given up: move {name} and the file "
-        "LATEST, if there is one, out of the folder, and examine the table by doctor()"
-    )
-
-
-def _of_damaged_schema(_: FrazilError, __: _Found) -> str:
-    return "Restore the file from a copy. doctor.examine() finds what else is damaged"
-
-
-def _of_damaged_metadata(error: FrazilError, _: _Found) -> str | None:
-    if not error.context.get("path", "").endswith(".metadata.json"):
-        return None
-    return "doctor.restore() writes a new metadata file from what is left"
-
-
-def _of_positions(_: FrazilError, __: _Found) -> str:
-    return "Delete the rows by a filter, delete(where), or by their keys, delete_keys(rows)"
-
-
-def _of_merge(error: FrazilError, _: _Found) -> str:
-    name = error.context.get("branch", "name")
-    return f"A branch has the snapshots from its tag on. Append its new rows: append(scan(since='tag', at='{name}'))"
-
-
-_RULES: tuple[tuple[type[FrazilError], str, _Hint, bool], ...] = (
-    (NotFoundError, r"the table has no (?:branch or tag|branch|tag) '([^']*)'", _of_version, False),
-    (InvalidInputError, r"there is no column '([^']*)'", _of_column, True),
-    (InvalidInputError, r"there is no scan option '([^']*)'", _of_scan_option, True),
-    (UnsupportedError, r"catalogs of type '([^']*)' are not supported", _of_catalog_type, False),
-    (NotFoundError, r"there is no table \(", _of_place, False),
-    (NotFoundError, r"the table '([^']*)' does not exist", _of_table, False),
-    (CorruptTableError, r"the snapshot is not JSON", _of_damaged_snapshot, False),
-    (CorruptTableError, r"the schema is not JSON", _of_damaged_schema, False),
-    (CorruptTableError, r"the metadata file ", _of_damaged_metadata, False),
-    (NotFoundError, r"cannot open the file", _of_damaged_metadata, False),
-    (InvalidInputError, r"branches can be merged only with all of their snapshots", _of_merge, False),
-    (UnsupportedError, r"this change of rows: not with tables of ", _of_positions, False),
-)
-"""The class of an error, the beginning of its text, what gives the hint, and whether that replaces the core's hint."""
+def _parameters(names: Iterable[str]) -> list[str]:
+    found = [name for name in names if name != "self"]
+    return [] if "kwargs" in found else found

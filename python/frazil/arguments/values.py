@@ -33,6 +33,10 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
     """A version in the form that the core takes. `argument` is its name in errors."""
     if at is None:
         return None
+    if type(at).__module__ == "numpy":
+        from frazil.arguments import hints
+
+        at = hints.time_of_numpy(at)
     if isinstance(at, str):
         return _core.At.Ref(text(argument, at))
     if isinstance(at, dt.datetime):
@@ -49,13 +53,11 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
 
 
 def _no_version(at: object, argument: str) -> InvalidInputError:
-    hint = None
-    if isinstance(at, dt.date):
-        hint = f"Say when: {argument}=datetime(..., tzinfo=timezone.utc)"
-    elif hasattr(at, "id"):
-        hint = f"Give the snapshot's id: {argument}=snapshot.id"
+    from frazil.arguments import hints
+
     return InvalidInputError(
-        f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not {shown(at)}", hint=hint
+        f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not {shown(at)}",
+        hint=hints.of_version(at, argument),
     )
 
 
@@ -147,10 +149,12 @@ def _foreign_filter(filter: Any, argument: str) -> Predicate:
 
 
 def _no_filter(filter: object, argument: str) -> InvalidInputError:
-    hint = f"Write {argument}=\"x > 5\" or {argument}=col('x') > 5, or give a filter of pyarrow, Polars or PyIceberg"
-    if filter is None or isinstance(filter, bool):
-        hint = f"Write {argument}='true' for all rows, or {argument}=\"x > 5\""
-    return InvalidInputError(f"{argument}: a filter must be text or an expression, not {shown(filter)}", hint=hint)
+    from frazil.arguments import hints
+
+    return InvalidInputError(
+        f"{argument}: a filter must be text or an expression, not {shown(filter)}",
+        hint=hints.of_filter(filter, argument),
+    )
 
 
 def flag(argument: str, value: object) -> bool:
@@ -238,14 +242,25 @@ def columns(select: Columns, argument: str = "select") -> tuple[str, ...]:
     """Column names, or one name. Columns by `frazil.col` count by their names."""
     given: Any = (select,) if isinstance(select, (str, Term)) else select
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"{argument} must be a list of columns, not {shown(select)}")
-    columns = tuple(str(name) if isinstance(name, Term) else name for name in given)
+        from frazil.arguments import hints
+
+        hint = hints.of_columns(given, argument)
+        raise InvalidInputError(f"{argument} must be a list of columns, not {shown(select)}", hint=hint)
+    columns = tuple(str(name) if isinstance(name, Term) else _plain_text(name) for name in given)
     for name in columns:
         if not isinstance(name, str):
-            message = f"{argument}: a column's name must be a string, not {shown(name)}"
-            raise InvalidInputError(message, hint="Give the column's name as text")
+            from frazil.arguments import hints
+
+            hint = hints.of_columns(name, argument) or "Give the column's name as text"
+            raise InvalidInputError(f"{argument}: a column's name must be a string, not {shown(name)}", hint=hint)
         unicode(f"{argument}: a column's name", name)
     return columns
+
+
+def _plain_text(name: Any) -> Any:
+    """A text of an Arrow array as text. Other values stay as they are."""
+    is_scalar = type(name).__module__ == "pyarrow.lib" and type(name).__name__.endswith("StringScalar")
+    return name.as_py() if is_scalar else name
 
 
 def selection(select: Any, argument: str = "select") -> tuple[str, ...]:

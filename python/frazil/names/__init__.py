@@ -8,7 +8,7 @@ the package.
 
 from __future__ import annotations
 
-from frazil.names.answers import Items, answers, no_attribute, of_module, of_value, wrong_call
+from frazil.names.answers import Items, answers, explained, no_attribute, of_call, of_module, of_value, wrong_call
 from frazil.names.similar import similar
 
-__all__ = ["Items", "answers", "no_attribute", "of_module", "of_value", "similar", "wrong_call"]
+__all__ = ["Items", "answers", "explained", "no_attribute", "of_call", "of_module", "of_value", "similar", "wrong_call"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from frazil.names.habits import HABITS
+
 __all__ = ["ENGINES"]
 
 _SPARK_ROWS = """
@@ -32,7 +34,7 @@ _NOT_FOUND = "NoSuchIcebergTableError NoSuchIdentifierError NoSuchPlanTaskError 
 _DENIED = "AuthorizationExpiredError ForbiddenError OAuthError SignError UnauthorizedError"
 _STORE = "RESTError ServerError ServiceUnavailableError TooManyRequestsError"
 
-ENGINES: dict[str, list[tuple[str, str, str]]] = {
+_VERBS: dict[str, list[tuple[str, str, str]]] = {
     "frazil": [
         ("PyIceberg", "frazil.NotFoundError", _NOT_FOUND),
         ("PyIceberg", "frazil.AlreadyExistsError", "ViewAlreadyExistsError"),
@@ -73,4 +75,6 @@ ENGINES: dict[str, list[tuple[str, str, str]]] = {
         ("Spark", "frazil.load_table(name)", "table"),
     ],
 }
+
+ENGINES = {owner: [*_VERBS.get(owner, []), *HABITS.get(owner, [])] for owner in {**_VERBS, **HABITS}}
 """Names by the class that is asked for them: the library, what to write, and the names."""

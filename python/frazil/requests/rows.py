@@ -204,7 +204,14 @@ def _key(on: Columns | None) -> list[str] | None:
 def _assigned(name: str, value: object) -> Assigned:
     """The new value of a column: null, another column, or a literal."""
     if isinstance(value, Term):
-        return Assigned.Column(str(value))
+        column = str(value)
+        if "(" in column and '"' not in column:
+            raise InvalidInputError(
+                f"values: '{column}' is computed, and the new value of a column is a constant or another column",
+                {"column": name},
+                "Compute the rows, for example with Polars, and give them to upsert",
+            )
+        return Assigned.Column(column)
     try:
         text = value_text(value)
     except InvalidInputError as error:

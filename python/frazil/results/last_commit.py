@@ -11,7 +11,7 @@ from frazil.names import answers
 __all__ = ["LastCommit", "commit_with", "last_commit", "summed"]
 
 
-@answers()
+@answers("last_commit")
 class LastCommit(NamedTuple):
     """What the last commit through a table object did: `table.append(rows).last_commit`.
 

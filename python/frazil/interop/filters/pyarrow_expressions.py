@@ -195,7 +195,8 @@ def _of_terms(method: str, a: Term, b: Term) -> Predicate:
     found = compared(a, method, b)
     if method == "__ne__":
         return found | (_nan(a) & _nan(b))
-    return found & ~_nan(a) & ~_nan(b)
+    # NaN against null stays null, as its negation does.
+    return found & (~_nan(a) | b.is_null()) & (~_nan(b) | a.is_null())
 
 
 def _may_be_nan(type_: pa.DataType) -> bool:
