@@ -795,12 +795,6 @@ def catalog(
     given.update(foreign.options(credential_provider, filesystem))
     if type is not None:
         given["type"] = type
-    if given.get("type", "").lower() in _SERVERS:
-        raise UnsupportedError(
-            f"catalogs of type '{given['type']}' are servers with a REST API",
-            {"catalog": "default" if name is None else str(name)},
-            "Write type='rest', uri='https://…'",
-        )
     if pyiceberg_catalogs.is_catalog(name):
         return _of_pyiceberg(name, given)
     read = configuration.configured()
@@ -811,10 +805,6 @@ def catalog(
         configuration.check_catalog(name, read)
     configuration.check_names(name, given, read)
     return _open(name, configuration.merged(name, given, read), headers)
-
-
-_SERVERS = ("gravitino", "lakekeeper", "nessie", "polaris", "s3tables", "unity", "unitycatalog")
-"""Names of servers that people take for types of catalogs."""
 
 
 @checked_call

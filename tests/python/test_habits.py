@@ -310,7 +310,6 @@ CLASSES: dict[str, Any] = {
     "Inspect": fz.Inspect,
     "Split": fz.Split,
     "Writer": fz.Writer,
-    "LastCommit": fz.LastCommit,
     "Compacted": fz.maintain.Compacted,
     "OrphanFiles": fz.maintain.OrphanFiles,
     "RewrittenManifests": fz.maintain.RewrittenManifests,

@@ -73,7 +73,7 @@ def test_columns_of_sql_are_answered(table: fz.Table) -> None:
     assert said(fz.InvalidInputError, table.scan().select, "id,town").endswith("Give a list of names: ['id', 'town']")
     assert table.scan(select="id").schema.names == ["id"]
     text = said(fz.InvalidInputError, table.scan, select=[7])
-    assert text == "select: a column's name must be a string, not 7. Give the column's name as text"
+    assert text == "select: a column's name must be a string, not 7. Columns have names: select=[schema.names[7]]"
 
 
 def test_a_column_with_a_comma_is_a_column(catalog: fz.Catalog) -> None:

@@ -100,7 +100,7 @@ def test_partition_fields_twice(catalog: fz.Catalog) -> None:
     assert "the partition field 'id_bucket' has this column and transform already" in said(again.commit)
     twice = table.update_partition_spec().add_field("bucket(8, id)", "id_b")
     assert "Leave out the second one. A name is given as name=…" in said(twice.commit)
-    text = said(table.maintain.compact, sort_by=["id"])
+    text = said(table.maintain.compact, "binpack", sort_by=["id"])
     assert text.endswith("sort_by belongs to strategy='sort', zorder_by to strategy='zorder'")
 
 

@@ -104,7 +104,10 @@ def _of_scan_option(_: FrazilError, found: _Found) -> str | None:
 
 _FOLDER = "A catalog of folders has tables of all formats: catalog(name, warehouse='/lake')"
 _SQL = "The database of a SQL catalog is named by its uri: catalog(name, type='sql', uri='sqlite:////lake/catalog.db')"
-_PAGES = "apache-polaris polaris nessie lakekeeper unity snowflake gravitino biglake onelake r2 s3-tables s3tables"
+_PAGES = (
+    "apache-polaris polaris nessie lakekeeper unity unitycatalog snowflake gravitino biglake onelake r2 "
+    "s3-tables s3tables"
+)
 _CATALOG_TYPES = {
     **dict.fromkeys((*TABLE_FORMATS, "folder", "folders", "file", "files", "fs", "local", "directory"), _FOLDER),
     **dict.fromkeys(("disk", "path", "warehouse", "hdfs", "s3", "gcs", "gs", "azure", "abfs", "minio"), _FOLDER),
