@@ -216,7 +216,7 @@ HABITS: dict[str, list[tuple[str, str, str]]] = {
         ("DuckDB", "frazil.spark.sql(spark, query), or duckdb.sql(query) with a scan", "query sql"),
         ("PyIceberg", "name.rpartition('.')[0]", "database namespace"),
         ("PyIceberg", "frazil.catalog(name), by which you opened the table,", "catalog"),
-        ("PyIceberg", "upgrade(format_version)", "upgrade_format_version upgrade_table_version"),
+        ("PyIceberg", "upgrade(format_version)", "upgrade_format_version"),
         ("PyIceberg", "uuid", "id"),
         ("PyIceberg", "schema.to_json()", "schema_json"),
         ("PyIceberg", "snapshot", "last_snapshot"),
@@ -274,13 +274,11 @@ HABITS: dict[str, list[tuple[str, str, str]]] = {
         ("PyIceberg", "_asdict()", "dict model_dump to_dict"),
     ],
     "LastCommit": [
-        ("PyIceberg", "rows_added", "num_inserted_rows num_rows rows rows_inserted"),
+        ("PyIceberg", "rows_added", "num_rows rows"),
         ("PyIceberg", "files_added", "added_data_files num_added_files"),
         ("PyIceberg", "files_removed", "deleted_data_files num_removed_files"),
         ("PyIceberg", "snapshot_id", "snapshot version"),
         ("delta-rs", "_asdict()", "metrics to_dict"),
-        ("delta-rs", "rows_deleted", "num_deleted_rows"),
-        ("delta-rs", "rows_updated", "num_updated_rows"),
     ],
     "Compacted": [
         ("Spark", "added_files, failed or rewritten_files", _COUNTS),
