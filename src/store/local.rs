@@ -350,7 +350,7 @@ impl LocalWriter {
         let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
         steps::publish_unsynced(&self.temporary.path, &self.target).map_err(|e| io_error("create", &self.path, e))?;
         self.temporary.is_gone = true;
-        unsynced.add(&self.path, &self.target, self.file)?;
+        unsynced.add(&self.path, &self.target, self.file, size)?;
         Ok(size)
     }
 }

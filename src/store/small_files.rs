@@ -64,13 +64,15 @@ impl SmallFiles {
     /// Requests the last `length` bytes of a file of `size` bytes, unless it is on its way or the store gains nothing
     /// from it.
     pub fn request(&self, path: &str, length: u64, size: u64) {
-        let mut ahead = self.lock();
-        if ahead.files.contains_key(path) {
+        if self.lock().files.contains_key(path) {
             return;
         }
-        if let Some(tail) = self.store.fetch_tail_ahead(path, length) {
-            ahead.bytes = ahead.bytes.saturating_add(size);
-            ahead.files.insert(path.to_owned(), Requested { tail, length, size });
+        // A request may have to connect first, which must not hold up others.
+        let Some(tail) = self.store.fetch_tail_ahead(path, length) else { return };
+        let mut ahead = self.lock();
+        ahead.bytes = ahead.bytes.saturating_add(size);
+        if let Some(other) = ahead.files.insert(path.to_owned(), Requested { tail, length, size }) {
+            ahead.bytes = ahead.bytes.saturating_sub(other.size);
         }
     }
 

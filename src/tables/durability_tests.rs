@@ -14,7 +14,7 @@ use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
 use tempfile::TempDir;
 
 use crate::data::arrow::schema::to_arrow;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::format::catalog::NewTable;
 use crate::format::commit::CommitOptions;
 use crate::format::ident::TableIdent;
@@ -34,14 +34,25 @@ const PARTITIONINGS: [&[&str]; 2] = [&[], &["p"]];
 type Disk = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 fn created(warehouse: &Path, format: &TableFormat, partition_by: &[&str]) -> Arc<dyn Table> {
+    let partition_by = partition_by.iter().map(|text| (*text).to_owned()).collect();
+    created_as(warehouse, format, NewTable { partition_by, ..NewTable::default() })
+}
+
+/// A Paimon table with the key `id`.
+fn keyed(warehouse: &Path, options: &[(&str, &str)]) -> Arc<dyn Table> {
+    let properties = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let identifier_fields = Some(vec!["id".to_owned()]);
+    let format = catalog::FORMATS.iter().find(|format| format.id == "paimon").unwrap();
+    created_as(warehouse, format, NewTable { properties, identifier_fields, ..NewTable::default() })
+}
+
+fn created_as(warehouse: &Path, format: &TableFormat, new: NewTable) -> Arc<dyn Table> {
     let properties = [("type", "filesystem"), ("warehouse", warehouse.to_str().unwrap())];
     let properties = properties.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let catalog = catalog::open("c", BTreeMap::from(properties)).unwrap();
     catalog.create_namespace(&["n".to_owned()], &BTreeMap::new()).unwrap();
     let fields = vec![Field::new(1, "id", true, P::Long), Field::new(2, "p", true, P::Long)];
     let schema = Schema::new(0, fields, vec![]);
-    let new =
-        NewTable { partition_by: partition_by.iter().map(|text| (*text).to_owned()).collect(), ..NewTable::default() };
     let ident = TableIdent::parse("n.t").unwrap();
     catalog.create_table(&ident, &schema, new, format).unwrap()
 }
@@ -345,4 +356,36 @@ fn a_failed_sync_fails_the_append_and_leaves_no_version_and_no_file() {
             assert_eq!(disk, before, "{}, {good}", format.id);
         }
     }
+}
+
+#[test]
+fn a_failed_sync_of_a_changelog_leaves_no_file() {
+    let options = [
+        ("changelog-producer", "input"),
+        ("bucket", "1"),
+        ("file-index.bloom-filter.columns", "p"),
+        ("file-index.in-manifest-threshold", "1 B"),
+    ];
+    let mut failed = 0;
+    for good in 0..40 {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let table = append(keyed(&root, &options).as_ref(), &[1, 2]);
+        let mut before = Disk::new();
+        content(&root, &mut before);
+        let done = with_failing_syncs(&root, good, || try_append(table.as_ref(), &[3, 4, 5]));
+        let Err(e) = done else { break };
+        failed += 1;
+        // Later syncs are those of the commit itself, which may have happened.
+        if e.kind() == ErrorKind::CommitStateUnknown {
+            break;
+        }
+        let mut disk = Disk::new();
+        content(&root, &mut disk);
+        disk.retain(|_, bytes| bytes.is_some());
+        before.retain(|_, bytes| bytes.is_some());
+        assert_eq!(disk.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{good}: {e}");
+    }
+    // The data file, its index, the file of the changelog and its index have syncs of their own, and so do the folders.
+    assert!(failed > 5, "{failed}");
 }

@@ -145,3 +145,19 @@ def test_unwritable_types_and_values(catalog: fz.Catalog) -> None:
     assert table.append(times).scan().to_arrow().to_pylist() == times.to_pylist()
     with pytest.raises(fz.InvalidInputError, match="Use parquet, avro, orc"):
         table.set_properties({FORMAT: "csv"})
+
+
+@pytest.mark.parametrize("format", ["parquet", *FORMATS])
+def test_required_members_of_null_structs_come_back(catalog: fz.Catalog, format: str) -> None:
+    inner = pa.struct([pa.field("m", pa.struct([pa.field("x", pa.bool_(), nullable=False)]), nullable=False)])
+    outer = pa.struct([pa.field("o", inner)])
+    value = {"m": {"x": True}}
+    columns = {
+        "s": (inner, [None, value, value, None]),
+        "l": (pa.list_(inner), [[None], [value, None], None, []]),
+        "m": (pa.map_(pa.string(), inner), [[("a", None)], [("b", value), ("c", None)], None, []]),
+        "n": (pa.list_(outer), [[{"o": None}, None], [{"o": value}], [], None]),
+    }
+    rows = pa.table([pa.array(values, kind) for kind, values in columns.values()], names=list(columns))
+    table = catalog.create_table("db.inner", data=rows, properties={FORMAT: format})
+    assert table.scan().to_arrow().to_pylist() == rows.to_pylist()

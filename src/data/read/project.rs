@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -176,17 +177,24 @@ impl ColumnSource {
         }
     }
 
-    fn array(&self, field: &ArrowField, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<ArrayRef> {
+    /// The column's values. `masked` marks the rows that are null in the struct of the column.
+    fn array(
+        &self,
+        field: &ArrowField,
+        stored: &[ArrayRef],
+        facts: &RowFacts<'_>,
+        masked: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
         match self {
             ColumnSource::Stored { position, node, .. } => {
                 let array =
                     stored.get(*position).ok_or_else(|| Error::internal("a column was read but is not there"))?;
-                node.convert(array).map_err(|e| e.with("column", field.name()))
+                node.convert(array, masked).map_err(|e| e.with("column", field.name()))
             }
             ColumnSource::Constant(row) => repeat(row, facts.rows),
             ColumnSource::Null => Ok(new_null_array(field.data_type(), facts.rows)),
             ColumnSource::Row(column, own) => {
-                let own = own.as_ref().map(|own| own.array(field, stored, facts)).transpose()?;
+                let own = own.as_ref().map(|own| own.array(field, stored, facts, masked)).transpose()?;
                 column.values(own.as_ref(), facts).map_err(|e| e.with("column", field.name()))
             }
         }
@@ -198,8 +206,9 @@ impl ProjectedMembers {
         self.sources.iter_mut().for_each(|source| source.place(file, leaves));
     }
 
-    fn arrays(&self, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<Vec<ArrayRef>> {
-        let array = |(field, source): (&FieldRef, &ColumnSource)| source.array(field, stored, facts);
+    /// The values of all members, as [`ColumnSource::array`] gives them.
+    fn arrays(&self, stored: &[ArrayRef], facts: &RowFacts<'_>, masked: Option<&NullBuffer>) -> Result<Vec<ArrayRef>> {
+        let array = |(field, source): (&FieldRef, &ColumnSource)| source.array(field, stored, facts, masked);
         self.fields.iter().zip(&self.sources).map(array).collect()
     }
 }
@@ -217,7 +226,8 @@ impl ProjectedNode {
         }
     }
 
-    fn convert(&self, array: &ArrayRef) -> Result<ArrayRef> {
+    /// Turns a stored array into one of the wanted type. `masked` marks the rows that are null in the array's struct.
+    fn convert(&self, array: &ArrayRef, masked: Option<&NullBuffer>) -> Result<ArrayRef> {
         let shape = || Error::internal("a column has another shape than its schema");
         Ok(match self {
             ProjectedNode::Leaf(cast) => cast.apply(array)?,
@@ -226,8 +236,9 @@ impl ProjectedNode {
                 let stored = array.as_struct_opt().ok_or_else(shape)?;
                 let nowhere = RowPositions::default();
                 let facts = RowFacts { rows: stored.len(), positions: &nowhere, deleted: None };
-                let arrays = members.arrays(stored.columns(), &facts)?;
-                let nulls = stored.nulls().cloned();
+                // A required struct of a null struct has no nulls of its own, but its members may have some there.
+                let nulls = stored.nulls().or(masked).cloned();
+                let arrays = members.arrays(stored.columns(), &facts, nulls.as_ref())?;
                 Arc::new(
                     StructArray::try_new_with_length(members.fields.clone(), arrays, nulls, stored.len())
                         .map_err(violated)?,
@@ -235,13 +246,13 @@ impl ProjectedNode {
             }
             ProjectedNode::List(field, element) => {
                 let stored = array.as_list_opt::<i32>().ok_or_else(shape)?;
-                let values = element.convert(stored.values())?;
+                let values = element.convert(stored.values(), None)?;
                 let (offsets, nulls) = (stored.offsets().clone(), stored.nulls().cloned());
                 Arc::new(ListArray::try_new(field.clone(), offsets, values, nulls).map_err(violated)?)
             }
             ProjectedNode::Map(entries, fields, nodes) => {
                 let stored = array.as_map_opt().ok_or_else(shape)?;
-                let arrays = vec![nodes.0.convert(stored.keys())?, nodes.1.convert(stored.values())?];
+                let arrays = vec![nodes.0.convert(stored.keys(), None)?, nodes.1.convert(stored.values(), None)?];
                 let rows = StructArray::try_new(fields.clone(), arrays, None).map_err(violated)?;
                 let (offsets, nulls) = (stored.offsets().clone(), stored.nulls().cloned());
                 Arc::new(MapArray::try_new(entries.clone(), offsets, rows, nulls, false).map_err(violated)?)
@@ -302,7 +313,7 @@ impl Projection {
     /// # Errors
     /// `CorruptTable` if values do not fit their type, or if required columns have nulls.
     pub(crate) fn project(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<RecordBatch> {
-        let arrays = self.members.arrays(batch.columns(), facts)?;
+        let arrays = self.members.arrays(batch.columns(), facts, None)?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(violated)
     }

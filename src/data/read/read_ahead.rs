@@ -436,13 +436,16 @@ impl AheadShared {
 
     /// Plans a task, and requests its file if it is small.
     fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
-        let found = guarded(&mut source);
-        if let (Ok(Some(task)), Some(small)) = (&found, &self.small_files)
-            && let Some((path, size)) = small_file(task)
-            && let Ok(path) = self.reader.context.location.resolve(path)
-        {
-            small.request(&path, REMOTE_TAIL_BYTES, size);
-        }
+        let found = guarded(|| {
+            let found = source()?;
+            if let (Some(task), Some(small)) = (&found, &self.small_files)
+                && let Some((path, size)) = small_file(task)
+                && let Ok(path) = self.reader.context.location.resolve(path)
+            {
+                small.request(&path, REMOTE_TAIL_BYTES, size);
+            }
+            Ok(found)
+        });
         (found, source)
     }
 

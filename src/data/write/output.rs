@@ -9,7 +9,7 @@ use crate::format::task::{FileFormat, Partition};
 use crate::parallel::Cancellation;
 use crate::store::{Store, Unsynced};
 
-/// Names and remembers files. It deletes them if it is dropped before [`Output::complete`].
+/// Names and remembers files. It deletes them if it is dropped before [`Output::release`].
 #[derive(Debug)]
 pub(crate) struct Output {
     store: Arc<dyn Store>,
@@ -77,15 +77,26 @@ impl Output {
         }
     }
 
-    /// Makes the files durable, unless another owner does. From then on the caller owns them.
+    /// Makes the files durable, unless another owner does.
+    ///
+    /// # Errors
+    /// As [`Unsynced::sync`].
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.is_synced_later { Ok(()) } else { self.unsynced.sync() }
+    }
+
+    /// From now on the caller owns the files.
+    pub(crate) fn release(&mut self) {
+        self.files.clear();
+    }
+
+    /// [`Output::sync`], then [`Output::release`].
     ///
     /// # Errors
     /// As [`Unsynced::sync`].
     pub(crate) fn complete(&mut self) -> Result<()> {
-        if !self.is_synced_later {
-            self.unsynced.sync()?;
-        }
-        self.files.clear();
+        self.sync()?;
+        self.release();
         Ok(())
     }
 

@@ -536,6 +536,16 @@ impl DataWriter {
     /// # Errors
     /// The errors of [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
+        let files = self.close()?;
+        self.release();
+        Ok(files)
+    }
+
+    /// As [`DataWriter::finish`], but the writer deletes the files if it is dropped before [`DataWriter::release`].
+    ///
+    /// # Errors
+    /// The errors of [`DataWriter::write`].
+    pub(crate) fn close(&mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
         if let Some(sorter) = self.sorter.take() {
             sorter.finish(|rows| self.take_sorted(&rows))?;
@@ -544,8 +554,13 @@ impl DataWriter {
         }
         self.write_waiting()?;
         self.close_all()?;
-        self.output.complete()?;
+        self.output.sync()?;
         Ok(std::mem::take(&mut self.done).into_values().collect())
+    }
+
+    /// From now on the caller owns the files.
+    pub(crate) fn release(mut self) {
+        self.output.release();
     }
 
     /// Deletes everything written.

@@ -86,6 +86,16 @@ fn read_requested(store: &dyn Store, path: &str, request: Box<dyn Fetching>) -> 
     }
 }
 
+/// What a file tells that is compared with others. One that is damaged or was deleted decides nothing. Any other error
+/// ends the search, because the file may be the current one.
+fn compared(read: Result<TableMetadata>) -> Result<Option<TableMetadata>> {
+    use ErrorKind::{CorruptTable, InvalidInput, NotFound, Unsupported};
+    match read {
+        Err(e) if !matches!(e.kind(), CorruptTable | InvalidInput | NotFound | Unsupported) => Err(e),
+        read => Ok(read.ok()),
+    }
+}
+
 /// What a caller wants of the current file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchGoal {
@@ -285,7 +295,7 @@ impl Choice<'_> {
         self.hint.as_ref().is_some_and(|hint| hint.names(file))
     }
 
-    /// Reads files that are compared, all at once. One that can't be read decides nothing.
+    /// Reads files that are compared, all at once.
     fn read<'f>(&mut self, files: impl IntoIterator<Item = &'f Named>) -> Result<()> {
         let known = &self.metadata;
         let mut unread: Vec<String> =
@@ -295,10 +305,10 @@ impl Choice<'_> {
         let hinted = self.hinted.take_if(|(path, _)| unread.contains(path));
         unread.retain(|path| hinted.as_ref().is_none_or(|(hinted, _)| hinted != path));
         let store = self.store;
-        let read = in_parallel(store, unread.len(), |i| Ok(read_metadata(store, &unread[i]).ok()))?;
+        let read = in_parallel(store, unread.len(), |i| compared(read_metadata(store, &unread[i])))?;
         self.metadata.extend(unread.into_iter().zip(read));
         if let Some((path, request)) = hinted {
-            let metadata = read_requested(store, &path, request).ok();
+            let metadata = compared(read_requested(store, &path, request))?;
             self.metadata.insert(path, metadata);
         }
         Ok(())

@@ -178,7 +178,11 @@ fn hinted(folder: &TableFolder, schema_ids: &[i64], hint: i64) -> Result<Option<
             Answer::HasNewSchema(false) => {}
         }
     }
-    Ok(snapshot.map(|snapshot| (snapshot, schemas)))
+    // Another writer may have published the snapshot's schema after the schemas were listed.
+    Ok(snapshot.map(|snapshot| {
+        let schemas = schemas.filter(|schemas| schemas.contains_key(&snapshot.schema_id));
+        (snapshot, schemas)
+    }))
 }
 
 /// Whether an error may come from a change that another writer makes at the moment.

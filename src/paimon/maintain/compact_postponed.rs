@@ -21,6 +21,7 @@ use crate::paimon::plan::compact_plan::{BucketFiles, bucket_files};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
+use crate::paimon::write::settle::paths_of;
 use crate::paimon::write::write_plan::{RewriteState, WriteKind};
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
 use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total};
@@ -68,7 +69,7 @@ pub(crate) fn place_waiting(table: PaimonTable, compaction: &BucketCompaction) -
 fn delete(table: &PaimonTable, changes: &Changes) {
     let files = changes.added.iter().chain(&changes.changelog);
     let store = table.folder().store();
-    Cancellation::none().scope(|| files.for_each(|new| drop(store.delete(&new.file.path))));
+    Cancellation::none().scope(|| files.flat_map(paths_of).for_each(|path| drop(store.delete(&path))));
 }
 
 /// The partitions with waiting rows, by the number of buckets that they get. A partition with buckets keeps their

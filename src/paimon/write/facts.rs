@@ -14,7 +14,7 @@ use super::stats::{StatsCollector, StatsConfig};
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;
-use crate::parallel::Cancellation;
+use crate::parallel::{Cancellation, locked};
 use crate::store::{Store, Unsynced};
 
 /// The contents of a file, as found while writing.
@@ -55,7 +55,8 @@ pub(crate) struct FactFinder {
     pub found: Arc<FoundFacts>,
 }
 
-/// The facts of written files, by their paths. Facts that are never taken lose their index files at the end.
+/// The facts of written files, by their paths. Facts that are neither taken nor released lose their index files at the
+/// end.
 #[derive(Debug)]
 pub(crate) struct FoundFacts {
     store: Arc<dyn Store>,
@@ -78,14 +79,30 @@ impl FoundFacts {
         FoundFacts { store, facts: Mutex::default() }
     }
 
-    /// The facts of a file.
+    /// The facts of a file, whose index file belongs to the caller from now on.
     ///
     /// # Errors
     /// `Internal` if it was not ended.
     pub(crate) fn take(&self, path: &str) -> Result<Facts> {
-        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
-        facts.ok_or_else(|| Error::internal("nothing is known about a file").with("path", path))
+        locked(&self.facts).remove(path).ok_or_else(|| unknown(path))
     }
+
+    /// The facts of a file.
+    ///
+    /// # Errors
+    /// As [`FoundFacts::take`].
+    pub(crate) fn of(&self, path: &str) -> Result<Facts> {
+        locked(&self.facts).get(path).cloned().ok_or_else(|| unknown(path))
+    }
+
+    /// All index files belong to the caller from now on.
+    pub(crate) fn release(&self) {
+        locked(&self.facts).clear();
+    }
+}
+
+fn unknown(path: &str) -> Error {
+    Error::internal("nothing is known about a file").with("path", path)
 }
 
 impl fmt::Debug for FactFinder {
@@ -166,7 +183,7 @@ impl RowObserver for Finding {
             None => IndexResult::default(),
         };
         let facts = Facts { key_stats, value_stats, value_stats_cols, index, ..self.facts };
-        self.found.facts.lock().unwrap_or_else(PoisonError::into_inner).insert(self.path, facts);
+        locked(&self.found.facts).insert(self.path, facts);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use arrow::array::ArrayRef;
 use crate::codec::file_index::{IndexBytes, IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
 use crate::data::arrow::array_value::value_at;
 use crate::data::write::new_file::write_all;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::plan::files::indexed_type;
 use crate::paimon::spec::schema::TableSchema;
 use crate::parallel::Cancellation;
@@ -190,8 +190,15 @@ impl FileIndexes {
                 let mut file = plan.store.create_unsynced(&path, unsynced)?;
                 write_all(file.as_mut(), &path, &bytes)?;
                 // A file that can't be synced may have its name already. A left-over is a harmless orphan.
-                let remove = |_: &Error| Cancellation::none().scope(|| drop(plan.store.delete(&path)));
-                file.finish().inspect_err(remove)?;
+                let remove = || Cancellation::none().scope(|| drop(plan.store.delete(&path)));
+                file.finish().map_err(|e| match e.kind() {
+                    // The name is that of another file. The data file, which has a name of its own, can be deleted.
+                    ErrorKind::AlreadyExists => Error::store("the name of an index file is taken").because(e),
+                    _ => {
+                        remove();
+                        e
+                    }
+                })?;
                 Ok(IndexResult { embedded: None, own_file: path.rsplit('/').next().map(str::to_owned) })
             }
         }

@@ -40,7 +40,7 @@ impl Recorder {
     }
 
     fn file(&mut self, file: DataFile, now: i64) -> Result<NewBucketFile> {
-        let facts = self.found.take(&file.path)?;
+        let facts = self.found.of(&file.path)?;
         let (partition, bucket) = split_bucket(&file.partition, self.bucket)?;
         let row = partition_row(&self.table, &partition)?;
         if let (true, Some(before)) = (self.checks_totals, self.written.totals.get(&row))

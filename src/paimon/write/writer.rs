@@ -156,16 +156,22 @@ impl PaimonWriter {
     /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't
     /// replace existing ones.
     pub fn finish(self) -> Result<WrittenFiles> {
-        let PaimonWriter { writer, changelog, mut recorder, buckets } = self;
-        let added = recorder.record(writer.finish()?)?;
-        let changelog = match changelog {
-            Some(changelog) => recorder.record(changelog.finish()?)?,
+        let PaimonWriter { mut writer, changelog: mut logger, mut recorder, buckets } = self;
+        // An error in one of the steps drops both writers, which then delete the files of both.
+        let added = recorder.record(writer.close()?)?;
+        let changelog = match &mut logger {
+            Some(logger) => recorder.record(logger.close()?)?,
             None => Vec::new(),
         };
         let hashes = match &buckets {
             Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written()?,
             _ => Vec::new(),
         };
+        recorder.found.release();
+        writer.release();
+        if let Some(logger) = logger {
+            logger.release();
+        }
         Ok(WrittenFiles { added, changelog, hashes })
     }
 

@@ -12,7 +12,8 @@
 //! - `syncfs` is not used. It writes everything that other processes have in memory, and older kernels (before 5.8)
 //!   don't report its errors.
 //! - Names are durable when their folders were synced. All folders from the file up to [`Unsynced::new`]'s base are
-//!   synced, also those that other writers have made. Their makers may not have synced them yet.
+//!   synced, also those that other writers have made. Their makers may not have synced them yet. The base itself is
+//!   durable: it is made, and its name synced, before the first file.
 //! - After an error, or a cancellation between two syncs, every later sync fails. The verb removes its files then.
 //!
 //! A file gets its name before its bytes are durable. After a crash the name may belong to an incomplete file. Such a
@@ -31,6 +32,9 @@ use crate::store::location::local_path;
 /// The most files that wait for their sync. Each has an open descriptor.
 const MOST_WAITING: usize = 64;
 
+/// The most bytes that wait for their sync, but for one file. Large files are written to the disk while others are made.
+const MOST_WAITING_BYTES: u64 = 256 << 20;
+
 /// The number of syncs at the same time.
 const SYNCS_AT_ONCE: usize = 16;
 
@@ -42,15 +46,19 @@ const SYNCS_PER_THREAD: usize = 4;
 pub struct Unsynced {
     base: String,
     waiting: Mutex<Waiting>,
-    /// Locked while files are synced, so that the number of open descriptors stays bounded.
+    /// Locked while files or folders are synced, so that the number of open descriptors stays bounded.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     files: Vec<WaitingFile>,
+    bytes: u64,
     folders: BTreeSet<PathBuf>,
-    failed: bool,
+    /// Whether a sync has begun and not ended. It stays so after a panic.
+    is_syncing: bool,
+    /// The first error of a sync.
+    failed: Option<String>,
 }
 
 #[derive(Debug)]
@@ -73,7 +81,8 @@ impl Unsynced {
     /// be used then.
     pub fn sync(&self) -> Result<()> {
         self.sync_files()?;
-        let folders: Vec<PathBuf> = std::mem::take(&mut locked(&self.waiting).folders).into_iter().collect();
+        let _syncing = locked_unless_cancelled(&self.syncing)?;
+        let folders: Vec<PathBuf> = self.taken(|waiting| std::mem::take(&mut waiting.folders))?.into_iter().collect();
         self.sync_each(&folders, |folder| {
             steps::sync_folder(folder).map_err(|e| io_error("sync the folder of", &folder.to_string_lossy(), e))
         })
@@ -82,38 +91,58 @@ impl Unsynced {
     /// Syncs the files that wait, and closes them.
     fn sync_files(&self) -> Result<()> {
         let _syncing = locked_unless_cancelled(&self.syncing)?;
-        let files = {
-            let mut waiting = locked(&self.waiting);
-            if waiting.failed {
-                return Err(Error::store("an earlier sync of new files failed, so none of them may be used"));
-            }
+        let files = self.taken(|waiting| {
+            waiting.bytes = 0;
             std::mem::take(&mut waiting.files)
-        };
+        })?;
         self.sync_each(&files, |file| {
             steps::sync_file(&file.file, &file.target).map_err(|e| io_error("sync", &file.path, e))
         })
     }
 
+    /// Takes what is to be synced next.
+    fn taken<T>(&self, take: impl FnOnce(&mut Waiting) -> T) -> Result<T> {
+        let mut waiting = locked(&self.waiting);
+        if let Some(cause) = &waiting.failed {
+            // The cause may be an interrupt, which is told as such.
+            check_cancelled()?;
+            let error = Error::store("an earlier sync of new files failed, so none of them may be used");
+            return Err(error.with("cause", cause));
+        }
+        if waiting.is_syncing {
+            return Err(Error::internal("an earlier sync of new files did not end"));
+        }
+        waiting.is_syncing = true;
+        Ok(take(&mut waiting))
+    }
+
+    /// Syncs what was taken.
     fn sync_each<T: Sync>(&self, items: &[T], sync: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
         let threads = items.len().div_ceil(SYNCS_PER_THREAD).min(SYNCS_AT_ONCE);
         let synced = in_parallel_on(threads, items.len(), |i| {
             check_cancelled()?;
             items.get(i).map_or(Ok(()), &sync)
         });
-        synced.map(drop).inspect_err(|_| locked(&self.waiting).failed = true)
+        let mut waiting = locked(&self.waiting);
+        waiting.is_syncing = false;
+        if let Err(e) = &synced {
+            waiting.failed.get_or_insert(e.to_string());
+        }
+        synced.map(drop)
     }
 
-    /// Adds a complete file that has its name. Syncs files if too many wait.
+    /// Adds a complete file of `bytes` bytes that has its name. Syncs files if too many wait.
     ///
     /// # Errors
     /// As [`Unsynced::sync`].
-    pub(in crate::store) fn add(&self, path: &str, target: &Path, file: File) -> Result<()> {
-        let count = {
+    pub(in crate::store) fn add(&self, path: &str, target: &Path, file: File, bytes: u64) -> Result<()> {
+        let is_full = {
             let mut waiting = locked(&self.waiting);
             waiting.files.push(WaitingFile { path: path.to_owned(), target: target.to_path_buf(), file });
-            waiting.files.len()
+            waiting.bytes = waiting.bytes.saturating_add(bytes);
+            waiting.files.len() >= MOST_WAITING || waiting.bytes >= MOST_WAITING_BYTES
         };
-        if count >= MOST_WAITING { self.sync_files() } else { Ok(()) }
+        if is_full { self.sync_files() } else { Ok(()) }
     }
 
     /// Makes the folder of a new file, without waiting for its name to be durable.

@@ -103,9 +103,32 @@ fn a_failed_sync_is_an_error_of_this_and_of_every_later_one() {
         write(&root.join("data/p=1/y"), &unsynced).unwrap();
         let e = with_failing_syncs(&root, good, || unsynced.sync()).unwrap_err();
         assert!(e.kind() == ErrorKind::Store && e.to_string().contains("the disk is broken"), "{good}: {e}");
-        let e = unsynced.sync().unwrap_err();
-        assert!(e.to_string().contains("an earlier sync of new files failed"), "{good}: {e}");
+        let e = unsynced.sync().unwrap_err().to_string();
+        assert!(e.contains("an earlier sync of new files failed") && e.contains("the disk is broken"), "{good}: {e}");
     }
+}
+
+#[test]
+fn a_sync_that_panics_fails_all_later_ones() {
+    let (_folder, root, unsynced) = places();
+    write(&root.join("data/x"), &unsynced).unwrap();
+    let panics = || Cancellation::new(|| panic!("stopped")).scope(|| unsynced.sync());
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+    assert!(unsynced.sync().unwrap_err().to_string().contains("an earlier sync of new files did not end"));
+}
+
+#[test]
+fn large_files_do_not_wait_for_many_others() {
+    let (_folder, root, unsynced) = places();
+    let add = |name: &str, bytes: u64| {
+        let path = root.join("data").join(name);
+        fs::write(&path, b"rows").unwrap();
+        unsynced.add(path.to_str().unwrap(), &path, fs::File::open(&path).unwrap(), bytes).unwrap();
+    };
+    let (_, steps) = steps_below(&root, || (0..3).for_each(|i| add(&i.to_string(), 100 << 20)));
+    assert_eq!(syncs(&steps).0.len(), 3);
+    let (_, steps) = steps_below(&root, || (3..5).for_each(|i| add(&i.to_string(), 100 << 20)));
+    assert_eq!(syncs(&steps).0.len(), 0);
 }
 
 #[test]
