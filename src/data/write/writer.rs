@@ -536,7 +536,7 @@ impl DataWriter {
     /// # Errors
     /// The errors of [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
-        let files = self.close()?;
+        let files = self.end()?;
         self.release();
         Ok(files)
     }
@@ -545,7 +545,7 @@ impl DataWriter {
     ///
     /// # Errors
     /// The errors of [`DataWriter::write`].
-    pub(crate) fn close(&mut self) -> Result<Vec<DataFile>> {
+    pub(crate) fn end(&mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
         if let Some(sorter) = self.sorter.take() {
             sorter.finish(|rows| self.take_sorted(&rows))?;

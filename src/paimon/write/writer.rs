@@ -158,9 +158,9 @@ impl PaimonWriter {
     pub fn finish(self) -> Result<WrittenFiles> {
         let PaimonWriter { mut writer, changelog: mut logger, mut recorder, buckets } = self;
         // An error in one of the steps drops both writers, which then delete the files of both.
-        let added = recorder.record(writer.close()?)?;
+        let added = recorder.record(writer.end()?)?;
         let changelog = match &mut logger {
-            Some(logger) => recorder.record(logger.close()?)?,
+            Some(logger) => recorder.record(logger.end()?)?,
             None => Vec::new(),
         };
         let hashes = match &buckets {
