@@ -60,7 +60,7 @@ def test_expiry_deletes_what_only_old_snapshots_had(table: fz.Table) -> None:
 def test_an_age_as_text_is_answered_with_the_right_type(table: fz.Table) -> None:
     for wrong in ("7d", "2026-01-01", 7):
         with pytest.raises(
-            fz.InvalidInputError, match=r"must be a datetime or an age.*Write datetime.timedelta\(days=7\)"
+            fz.InvalidInputError, match=r"must be a datetime or an age.*Write older_than=datetime.timedelta\(days=7\)"
         ):
             table.maintain.expire_snapshots(older_than=wrong)
 

@@ -153,7 +153,7 @@ def test_orders_that_are_none(catalog: fz.Catalog) -> None:
         ({"strategy": "sort", "sort_by": ["l"]}, "l"),
         ({"strategy": "sort", "zorder_by": ["id"]}, "another strategy"),
         ({"strategy": "zorder", "sort_by": ["id"]}, "another strategy"),
-        ({"sort_by": ["id"]}, "another strategy"),
+        ({"strategy": "binpack", "sort_by": ["id"]}, "another strategy"),
         ({"strategy": "zorder"}, "needs columns"),
         ({"strategy": "zorder", "zorder_by": ["p"]}, "constant"),
         ({"strategy": "zorder", "zorder_by": ["id desc"]}, "direction"),
