@@ -446,7 +446,8 @@ def _literal(value: object) -> str:
     if isinstance(value, (Term, Predicate)):
         raise InvalidInputError(f"{str(value)!r} is not a value")
     hint = None
-    if isinstance(value, (list, tuple, set, frozenset, range)) or hasattr(value, "__array__"):
+    is_array = hasattr(value, "__array__") and getattr(value, "ndim", 1) != 0
+    if is_array or isinstance(value, (list, tuple, set, frozenset, range)):
         hint = "Write is_in(values)"
     elif type(value).__module__.partition(".")[0] in ("polars", "pyarrow", "pyspark"):
         hint = "Give a Python value or frazil.col, or write the whole filter with the other library"
@@ -465,7 +466,9 @@ def _operand(value: object) -> str:
         return str(value)
     if isinstance(value, dt.timedelta):
         days, rest = divmod(value, dt.timedelta(days=1))
-        micros = rest // dt.timedelta(microseconds=1)
+        micros, part = divmod(rest, dt.timedelta(microseconds=1))
+        if part:
+            raise InvalidInputError(f"a column can't be computed with parts of a microsecond: {value!r}")
         return f"interval '{days} days {micros} microseconds'" if micros else f"interval '{days} days'"
     if isinstance(value, dt.datetime):
         return f"timestamp {_literal(value)}"
@@ -523,13 +526,43 @@ def _float(value: float) -> str:
 def _unwrapped(value: Any) -> Any:
     """The Python value of a numpy or pyarrow scalar, without importing either."""
     module, kind = type(value).__module__.partition(".")[0], type(value).__name__
-    if module == "numpy" and kind != "ndarray":
-        # Its item() turns nanoseconds into a bare integer.
-        if kind == "datetime64":
-            return None if str(value) == "NaT" else str(value)
-        return value.astype("timedelta64[us]").item() if kind == "timedelta64" else value.item()
+    if module == "numpy" and kind == "ndarray" and value.ndim == 0:
+        value = value[()]
+    numpy = sys.modules.get("numpy") if module == "numpy" else None
+    if numpy is not None and isinstance(value, numpy.generic):
+        # The item() of times turns nanoseconds into a bare integer.
+        if isinstance(value, (numpy.datetime64, numpy.timedelta64)) and str(value) == "NaT":
+            return None
+        if isinstance(value, numpy.datetime64):
+            return str(value)
+        return time_of_numpy(value) if isinstance(value, numpy.timedelta64) else value.item()
     if module == "pandas" and kind in ("NAType", "NaTType"):
         return None
     if module == "pyarrow" and hasattr(value, "as_py"):
         return value.as_py()
     return value
+
+
+_UNITS_OF_TIME = ("W", "D", "h", "m", "s", "ms", "us", "ns")
+
+
+def time_of_numpy(value: Any) -> Any:
+    """A numpy time or age as Python's `datetime` or `timedelta`, if that is exactly the same.
+
+    Other values stay as they are, so that the caller refuses them: those without a unit, months and years, parts of a
+    microsecond, and values that Python's types can't hold.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, (numpy.datetime64, numpy.timedelta64)):
+        return value
+    if numpy.datetime_data(value.dtype)[0] not in _UNITS_OF_TIME:
+        return value
+    try:
+        micros = value.astype(f"{type(value).__name__}[us]")
+        # A value that is too large overflows without an error. Not-a-time is not equal to itself.
+        if micros.astype(value.dtype) != value:
+            return value
+        found = micros.item()
+    except (ValueError, OverflowError):
+        return value
+    return found if isinstance(found, (dt.datetime, dt.timedelta)) else value

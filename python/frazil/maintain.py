@@ -16,7 +16,7 @@ from frazil.capabilities import format_name, supports
 from frazil.display import tables
 from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.expr import Columns, Filter
+from frazil.expr import Columns, Filter, time_of_numpy
 from frazil.inspect import Inspect
 from frazil.names import answers
 from frazil.requests.handle import TableHandle
@@ -1040,9 +1040,7 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
     """Milliseconds since the epoch: older things are old. Something of exactly the age given as timedelta is old."""
     if time is None:
         return None
-    from frazil.arguments import hints
-
-    time = hints.time_of_numpy(time)
+    time = time_of_numpy(time)
     if isinstance(time, dt.timedelta):
         if time < dt.timedelta(0):
             raise InvalidInputError(f"{argument}= is an age and can't be negative: {time}")
@@ -1052,6 +1050,8 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
         except OverflowError:
             raise InvalidInputError(f"{argument}= is an age that is too large: {time}") from None
     if not isinstance(time, dt.datetime):
+        from frazil.arguments import hints
+
         raise InvalidInputError(
             f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}",
             hint=hints.of_age(time, argument),

@@ -48,6 +48,9 @@ OSLO = zoneinfo.ZoneInfo("Europe/Oslo")
         (np.int16(3), "3"),
         (np.float32(0.5), "0.5"),
         (np.bool_(False), "false"),
+        (np.array(3), "3"),
+        (np.array("a"), "'a'"),
+        (np.array("2023-01-01", "datetime64[D]"), "'2023-01-01'"),
         (np.datetime64("2023-01-01T00:00:00.123456789"), "'2023-01-01T00:00:00.123456789'"),
         (pd.Timestamp("2023-01-01T00:00:00.123456789"), "'2023-01-01T00:00:00.123456789'"),
         (pa.scalar(7), "7"),
@@ -213,3 +216,38 @@ VALUES = st.one_of(
 def test_whatever_is_built_parses(names: list[str], value: object, values: list[object]) -> None:
     predicate = (col(*names) == value) | ~col(*names).is_in(values)
     check_filter(str(predicate))
+
+
+@pytest.mark.parametrize(
+    ("age", "text"),
+    [
+        (np.timedelta64(1, "W"), "7 days"),
+        (np.timedelta64(90, "m"), "0 days 5400000000 microseconds"),
+        (np.timedelta64(1_000, "ns"), "0 days 1 microseconds"),
+        (np.array(np.timedelta64(2, "D")), "2 days"),
+        (pd.Timedelta(days=1), "1 days"),
+    ],
+)
+def test_exact_ages_of_other_libraries_are_computed_with(age: object, text: str) -> None:
+    assert str(col("ts") + age) == f"(ts + interval '{text}')"  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "age",
+    [
+        np.timedelta64(1500, "ns"),
+        np.timedelta64(7),
+        np.timedelta64(3, "M"),
+        np.timedelta64(2**62, "D"),
+        np.timedelta64(213_503_983, "D"),
+        np.timedelta64("NaT"),
+        pd.Timedelta(1500, "ns"),
+    ],
+    ids=repr,
+)
+def test_ages_that_are_not_exact_are_not_computed_with(age: object) -> None:
+    with pytest.raises(fz.InvalidInputError, match="a column can't be computed with"):
+        col("ts") + age  # type: ignore[operator]
+    with pytest.raises(fz.InvalidInputError, match=r"can't be compared with a column|comparison with None") as raised:
+        col("ts") == age  # noqa: B015
+    assert "is_in" not in str(raised.value)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil.arguments import missing
 
 FORMATS = ("iceberg", "paimon")
 
@@ -144,6 +145,41 @@ def test_places_near_a_table_are_answered(catalog: fz.Catalog, tmp_path: Path) -
     assert said(fz.NotFoundError, fz.open_table, lake / "db.db").endswith(f"such as '{lake}/db.db/t'")
     assert said(fz.NotFoundError, fz.open_table, lake).endswith(f"catalog(warehouse='{lake}') lists its tables")
     assert "Did you mean" not in said(fz.NotFoundError, fz.open_table, tmp_path / "none")
+
+
+def test_a_name_that_is_too_long_for_a_folder_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(fz.NotFoundError, match="there is no table"):
+        fz.open_table(f"{tmp_path}/{'x' * 253}/t")
+
+
+def test_a_hint_that_fails_leaves_the_error_as_it_is(
+    tmp_path: Path, catalog: fz.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> str:
+        raise RuntimeError("no hint")
+
+    monkeypatch.setattr(missing, "_RULES", [(fz.FrazilError, "", fails, False)])
+    with pytest.raises(fz.NotFoundError, match="there is no table"):
+        fz.open_table(tmp_path / "none")
+    with pytest.raises(fz.NotFoundError, match=r"db\.none"):
+        catalog.load_table("db.none")
+    with pytest.raises(fz.UnsupportedError, match="are not supported"):
+        fz.catalog("prod", type="paimon", warehouse="/lake")
+
+
+def test_a_hint_looks_into_few_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for namespace in range(30):
+        for name in range(30):
+            (tmp_path / f"n{namespace:02}" / f"t{name:02}").mkdir(parents=True)
+    (tmp_path / "n00" / "t19" / "metadata").mkdir()
+    said_of_it = said(fz.NotFoundError, fz.open_table, tmp_path)
+    assert said_of_it.endswith(f"catalog(warehouse='{tmp_path}') lists its tables")
+    looked: list[Path] = []
+    monkeypatch.setattr(missing, "_has_table", lambda folder: looked.append(folder))
+    with pytest.raises(fz.NotFoundError, match="there is no table"):
+        fz.open_table(tmp_path)
+    namespaces, tables = [tmp_path / f"n{n:02}" for n in range(20)], [tmp_path / "n00" / f"t{n:02}" for n in range(20)]
+    assert looked == namespaces + tables
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import os
 import pathlib
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -491,3 +492,52 @@ def test_folders_outside_are_absolute_folders(table: fz.Table, folders: Any) -> 
         table.maintain.expire_snapshots(outside_locations=folders)
     with pytest.raises(fz.InvalidInputError, match="outside_locations"):
         table.maintain.remove_orphan_files(outside_locations=folders)
+
+
+@pytest.mark.parametrize(
+    "age",
+    [
+        np.timedelta64(7),
+        np.timedelta64(2**62, "D"),
+        np.timedelta64(213_503_983, "D"),
+        np.timedelta64(3, "M"),
+        np.timedelta64(1500, "ns"),
+        np.timedelta64("NaT"),
+        np.datetime64("300000-01-01"),
+        np.datetime64("NaT", "s"),
+    ],
+    ids=repr,
+)
+def test_ages_of_numpy_that_are_no_exact_age_expire_nothing(table: fz.Table, age: Any) -> None:
+    table = table.append(rows(1)).append(rows(2))
+    before = on_disk(table)
+    with pytest.raises(fz.InvalidInputError, match=r"older_than= must be a datetime or an age.*not np\."):
+        table.maintain.expire_snapshots(older_than=age, retain_last=1)
+    with pytest.raises(fz.InvalidInputError, match=r"older_than= must be a datetime or an age.*not np\."):
+        table.maintain.remove_orphan_files(older_than=age)
+    assert on_disk(table) == before
+    assert len(table.refresh().snapshots) == 2
+
+
+@pytest.mark.parametrize(("age", "left"), [(np.timedelta64(0, "us"), 1), (np.timedelta64(0, "s"), 1)], ids=repr)
+def test_exact_ages_of_numpy_expire_what_is_older(table: fz.Table, age: Any, left: int) -> None:
+    table = table.append(rows(1)).append(rows(2))
+    table.maintain.expire_snapshots(older_than=age, retain_last=1)
+    assert len(table.refresh().snapshots) == left
+
+
+@pytest.mark.parametrize(
+    "age",
+    [np.timedelta64(1, unit) for unit in ("W", "D", "h")] + [np.datetime64("2024-01-01"), np.datetime64(0, "ns")],
+    ids=repr,
+)
+def test_exact_ages_of_numpy_keep_what_is_newer(table: fz.Table, age: Any) -> None:
+    table = table.append(rows(1)).append(rows(2))
+    assert table.maintain.expire_snapshots(older_than=age, retain_last=1).snapshots == []
+    assert len(table.refresh().snapshots) == 2
+
+
+@pytest.mark.parametrize("at", [np.datetime64("300000-01-01"), np.datetime64("NaT"), np.timedelta64(7)], ids=repr)
+def test_times_of_numpy_that_no_datetime_holds_are_no_versions(table: fz.Table, at: Any) -> None:
+    with pytest.raises(fz.InvalidInputError, match=r"at= must be a snapshot id.*not np\."):
+        table.append(rows(1)).scan(at=at)

@@ -6,6 +6,7 @@ import datetime as dt
 import importlib
 import pickle
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,14 @@ ANSWERED = [
     # Operators.
     ("table['id']", "rows and columns come from a scan"),
     ("list(table)", "rows and columns come from a scan"),
+    ("[row for row in table]", "rows and columns come from a scan"),
     ("len(table)", "`table.scan().count()`"),
     ("exec('with table as t: pass')", "a table needs no `with`"),
-    ("pd.DataFrame(table)", "a table is not an array: write `table.scan().to_pandas()`"),
     ("pl.DataFrame(table)", "a table is not its rows: write `table.scan()`"),
     ("pa.table(table)", "a table is not its rows: write `table.scan()`"),
     ("scan['id']", "The first rows are `scan.head(n)`"),
     ("len(scan)", "`scan.count()`"),
-    ("next(scan)", "`for batch in scan`"),
+    ("next(scan)", "is not an iterator"),
     ("catalog['db.t']", "`catalog.load_table('namespace.table')`"),
     ("list(catalog)", "`catalog.list_tables()`"),
     ("'db.t' in catalog", "`catalog.table_exists(name)`"),
@@ -215,6 +216,26 @@ RIGHT: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("line", "value"), RIGHT, ids=[line for line, _ in RIGHT])
 def test_a_habit_is_right(line: str, value: Any, catalog: fz.Catalog, table: fz.Table) -> None:
     assert eval(line, known(catalog, table)) == value
+
+
+def test_a_table_is_one_value_to_other_libraries(table: fz.Table) -> None:
+    array = np.array([table, table], dtype=object)
+    assert array.shape == (2,)
+    assert array[0] is table
+    frame = pd.DataFrame({"t": table}, index=[0])
+    assert frame["t"][0] is table
+    assert pd.isna(table) is False
+    assert pd.Series([table, None]).isna().tolist() == [False, True]
+    assert not isinstance(table, Iterable)
+    assert not hasattr(table, "__array__")
+    assert bool(table)
+
+
+def test_a_scan_is_iterable_but_no_iterator(table: fz.Table) -> None:
+    scan = table.scan()
+    assert isinstance(scan, Iterable)
+    assert not isinstance(scan, Iterator)
+    assert [batch.num_rows for batch in scan] == [3]
 
 
 def test_a_column_named_like_all_columns_is_read(catalog: fz.Catalog) -> None:

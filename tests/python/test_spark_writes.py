@@ -326,3 +326,25 @@ def test_partitions_of_another_spec_are_not_replaced(table: fz.Table) -> None:
     with pytest.raises(fz.InvalidInputError, match="another partition spec"):
         table.commit_overwrite([message], partitions=True)
     assert ids(table) == list(range(30))
+
+
+def test_an_empty_name_of_a_job_is_refused(spark, table: fz.Table) -> None:
+    """As of an environment variable that is missing."""
+    new, before = frame(spark, 100, 102), ids(table)
+    for empty in ("", " "):
+        with pytest.raises(fz.InvalidInputError, match="job_id is empty"):
+            fz.spark.append(new, table, job_id=empty)
+        with pytest.raises(Exception, match="job_id is empty"):
+            new.write.format("frazil").option("job-id", empty).mode("append").save(path_of(table))
+        with pytest.raises(fz.InvalidInputError, match="job_id is empty"):
+            fz.spark.delete(spark, table, "id = 1", job_id=empty)
+    assert ids(table) == before
+
+
+def test_the_property_of_the_jobs_name_is_reserved(spark, table: fz.Table) -> None:
+    new, reserved, before = frame(spark, 100, 102), {"frazil.job-id": "mine"}, ids(table)
+    with pytest.raises(fz.InvalidInputError, match=r"'frazil\.job-id' is reserved.*job_id="):
+        fz.spark.append(new, table, snapshot_properties=reserved)
+    with pytest.raises(Exception, match=r"'frazil\.job-id' is reserved"):
+        new.write.format("frazil").option("snapshot-property.frazil.job-id", "mine").mode("append").save(path_of(table))
+    assert ids(table) == before

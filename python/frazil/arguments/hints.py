@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -12,8 +11,7 @@ from frazil._core import At
 from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
 from frazil.expr import Predicate, Term
 
-__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_missing", "of_version", "time_of_numpy"]
-__all__ += ["with_hint"]
+__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_missing", "of_version", "with_hint"]
 
 _Error = TypeVar("_Error", bound=FrazilError)
 
@@ -64,7 +62,7 @@ def of_columns(name: object, argument: str) -> str | None:
 
 def of_version(at: object, argument: str) -> str | None:
     """What to write in place of something that is not a version."""
-    if isinstance(at, dt.date):
+    if isinstance(at, dt.date) or type(at).__name__ == "datetime64":
         return f"Say when: {argument}=datetime(..., tzinfo=timezone.utc)"
     if hasattr(at, "snapshot_id"):
         return f"Give its name or its snapshot: {argument}=ref.name or {argument}=ref.snapshot_id"
@@ -102,19 +100,6 @@ def of_age(value: object, argument: str) -> str:
     if isinstance(value, int) and _MILLISECONDS[0] <= value < _MILLISECONDS[1]:
         return f"Write {argument}=datetime.fromtimestamp({value} / 1000, timezone.utc)"
     return f"Write {argument}=datetime.timedelta(days=7), or {argument}=datetime(2026, 1, 31, tzinfo=timezone.utc)"
-
-
-def time_of_numpy(value: Any) -> Any:
-    """A numpy time or age as Python's. Other values stay as they are."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, (numpy.datetime64, numpy.timedelta64)):
-        return value
-    try:
-        found = value.astype(f"{type(value).__name__}[us]").item()
-    except (ValueError, OverflowError):
-        return value
-    # Not-a-time has no item.
-    return value if found is None else found
 
 
 def check_options_of_pandas(options: Mapping[str, Any]) -> None:

@@ -6,7 +6,9 @@ before a mistake is made.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import os
 import re
 from collections.abc import Callable
 from itertools import islice
@@ -18,8 +20,11 @@ from frazil.exceptions import CorruptTableError, FrazilError, InvalidInputError,
 
 __all__ = ["add_hint"]
 
-_MOST_FOLDERS = 100
-"""The most folders of a place that are looked into."""
+_MOST_FOLDERS = 20
+"""The most folders that are looked into, of a place and below it."""
+
+_MOST_ENTRIES = 1000
+"""The most entries of a folder that are listed."""
 
 _Found: TypeAlias = "re.Match[str]"
 _Hint: TypeAlias = "Callable[[FrazilError, _Found], str | None]"
@@ -28,10 +33,17 @@ _Hint: TypeAlias = "Callable[[FrazilError, _Found], str | None]"
 def add_hint(error: FrazilError, args: tuple[Any, ...] = ()) -> None:
     """Gives an error a hint about the value that is wrong, if there is one for it.
 
+    It never raises: a failed search for a hint must not replace the error.
+
     Args:
         error: The error.
         args: The arguments of the call that raised it.
     """
+    with contextlib.suppress(Exception):
+        _find_hint(error, args)
+
+
+def _find_hint(error: FrazilError, args: tuple[Any, ...]) -> None:
     text = str(error)
     if (branch := _branch_for_tag(text, args)) is not None:
         error._add_hint(branch, False)
@@ -138,27 +150,36 @@ def _of_place(error: FrazilError, _: _Found) -> str | None:
     location = error.context.get("path", "").removeprefix("file:").rstrip("/")
     if "://" in location or not location:
         return None
-    place = Path(location)
+    return _near_place(Path(location))
+
+
+def _near_place(place: Path) -> str | None:
+    """The answer to a folder without a table, by what is near it. It looks at few folders: storage can be slow."""
     beside = place.parent.with_name(f"{place.parent.name}.db") / place.name if place.parent.name else place
     if beside != place and beside.is_dir():
         return f"Did you mean '{beside}'?"
-    try:
-        folders = _folders(place)
-        tables = [folder for folder in folders if _has_table(folder)]
-        if tables:
-            return f"Its folders are tables. Name one of them, such as '{min(tables)}'"
-        if any(_has_table(table) for folder in folders for table in _folders(folder)):
+    folders = _folders(place, _MOST_FOLDERS)
+    for folder in folders:
+        if _has_table(folder):
+            return f"Its folders are tables. Name one of them, such as '{folder}'"
+    left = _MOST_FOLDERS
+    for folder in folders:
+        tables = _folders(folder, left)
+        if any(map(_has_table, tables)):
             return f"It is a warehouse: catalog(warehouse='{place}') lists its tables"
-    except OSError:
-        pass
+        left -= len(tables)
+        if left == 0:
+            break
     return None
 
 
-def _folders(place: Path) -> list[Path]:
-    """Some of the folders in a place. It may be any place, with any number of them."""
+def _folders(place: Path, most: int) -> list[Path]:
+    """Some of the folders in a place, sorted. It may be any place, with any number of them."""
     if not place.is_dir():
         return []
-    return [one for one in islice(place.iterdir(), _MOST_FOLDERS) if one.is_dir()]
+    with os.scandir(place) as entries:
+        names = [one.name for one in islice(entries, _MOST_ENTRIES) if one.is_dir()]
+    return [place / name for name in sorted(names)[:most]]
 
 
 def _has_table(folder: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
-from frazil.expr import Columns, Predicate, Term
+from frazil.expr import Columns, Predicate, Term, time_of_numpy
 
 At: TypeAlias = int | str | dt.datetime
 """A version of a table: a snapshot id, a branch or tag, or a point in time. A time without a zone is in UTC."""
@@ -34,9 +34,7 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
     if at is None:
         return None
     if type(at).__module__ == "numpy":
-        from frazil.arguments import hints
-
-        at = hints.time_of_numpy(at)
+        at = time_of_numpy(at)
     if isinstance(at, str):
         return _core.At.Ref(text(argument, at))
     if isinstance(at, dt.datetime):

@@ -15,16 +15,13 @@ _NO_CLOSE = "{0} needs no `with`: nothing is open, so use it as it is"
 OPERATIONS: dict[str, dict[str, str]] = {
     "Table": {
         "__getitem__": _TABLE_ROWS,
-        "__iter__": _TABLE_ROWS,
         "__len__": "the number of rows is `table.scan().count()`",
         "__enter__": _NO_CLOSE.format("a table") + ". Several changes in one commit: `with table.transaction() as tx:`",
-        "__array__": "a table is not an array: write `table.scan().to_pandas()` or `table.scan().to_arrow()`",
         "__arrow_c_stream__": "a table is not its rows: write `table.scan()`, which Arrow libraries take",
     },
     "Scan": {
         "__getitem__": _SCAN_ROWS + ". The first rows are `scan.head(n)`",
         "__len__": "the number of rows is `scan.count()`",
-        "__next__": "write `for batch in scan`, or `next(iter(scan))` for the first batch",
     },
     "Catalog": {
         "__getitem__": "a table is `catalog.load_table('namespace.table')`. All names are `catalog.list_tables()`",
@@ -51,7 +48,11 @@ OPERATIONS: dict[str, dict[str, str]] = {
         "__neg__": "write `~predicate`",
     },
 }
-"""What to write, by the class and the operation."""
+"""What to write, by the class and the operation.
+
+Python and libraries take a class for what its methods say. So a table has no `__iter__` and no `__array__`, and a scan
+no `__next__`. A table is a single value to them, not an iterable or an array. `for … in table` calls `__getitem__`.
+"""
 
 
 def refuse_operations(cls: type) -> None:

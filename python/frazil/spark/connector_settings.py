@@ -88,7 +88,12 @@ def _of_connector(name: str, implementation: str, settings: Mapping[str, str]) -
     prefix = f"{_SPARK}{name}."
     given = {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
     own: dict[str, object] = {_HADOOP.get(key, key): text for key, text in given.items() if not _concerns_java(key)}
-    own["type"] = _type_of(given, implementation)
+    kind = _type_of(given, implementation)
+    if kind is None:
+        # Opening the catalog refuses this kind. Until then, it keeps no statement from running.
+        own["metastore"] = given["metastore"]
+    else:
+        own["type"] = kind
     if given.get("uri", "").startswith("jdbc:"):
         own["uri"] = _url(given["uri"])
     return ConnectorCatalog(
@@ -111,13 +116,14 @@ def _below(prefix: str, given: Mapping[str, str]) -> dict[str, str]:
     return {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
 
 
-def _type_of(given: Mapping[str, str], implementation: str) -> str:
+def _type_of(given: Mapping[str, str], implementation: str) -> str | None:
+    """The type of Frazil's catalog, or None if the connector's kind of catalog has no such type."""
     java = given.get("catalog-impl")
     if java is not None:
         return _IMPLEMENTATIONS.get(java, java)
     if implementation in _OTHER:
-        kind = given.get("metastore", "filesystem")
-        return "sql" if kind == "jdbc" else kind
+        kind = given.get("metastore", "filesystem").lower()
+        return kind if kind == "filesystem" else None
     return given.get("type", "hive")
 
 

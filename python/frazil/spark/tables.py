@@ -100,8 +100,8 @@ def load_table(spark: SparkSession, name: str) -> Table:
     """Opens a table by its name, in a catalog that the session's settings describe.
 
     These are the settings `spark.frazil.catalog.NAME.*`, and those of the connectors, `spark.sql.catalog.NAME.*`.
-    PyIceberg's configuration names further catalogs. The result is a table as that of `frazil.load_table`, with its
-    maintenance, branches and updates.
+    PyIceberg's configuration names further catalogs, and has precedence over the connectors. The result is a table as
+    that of `frazil.load_table`, with its maintenance, branches and updates.
 
     Args:
         spark: The session, classic or Connect.

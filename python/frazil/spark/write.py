@@ -59,7 +59,7 @@ def append(
         snapshot_properties: Properties to add to the snapshot's summary.
         job_id: A name for this job. If a snapshot of the branch already has it, nothing is done. So a job that is run
             again after its driver died adds its rows once. Two jobs with the same name must not run at the same time,
-            and expired snapshots are not recognised.
+            and expired snapshots are not recognised. It can't be empty.
         distribution: How rows are distributed to tasks before they are written. `none` leaves them as they are, `hash`
             brings all rows of a partition together, and `range` follows the table's sort order. `auto` follows the
             table's property `write.distribution-mode`. Without it, a table with a sort order gets `range`, and a

@@ -32,7 +32,7 @@ use crate::store::location::local_path;
 /// The most files that wait for their sync. Each has an open descriptor.
 const MOST_WAITING: usize = 64;
 
-/// The most bytes that wait for their sync, but for one file. Large files are written to the disk while others are made.
+/// The most bytes that wait for their sync, but for one file. So the disk writes large files while others are made.
 const MOST_WAITING_BYTES: u64 = 256 << 20;
 
 /// The number of syncs at the same time.

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.capabilities import supports
-from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError
 from frazil.results import LastCommit, commit_with
 from frazil.table import Snapshot, Table
 
@@ -37,8 +37,20 @@ class Job:
 
     @classmethod
     def named(cls: type[_Job], branch: str | None, properties: Mapping[str, object] | None, job_id: str | None) -> _Job:
-        """The job that arguments describe. Without a name it gets a unique one."""
-        return cls(branch=branch, properties=arguments.texts(properties), id=job_id or str(uuid.uuid4()))
+        """The job that arguments describe. Without a name it gets a unique one.
+
+        Raises:
+            InvalidInputError: The name is empty, or the properties have one of their own for it.
+        """
+        if job_id is not None and not job_id.strip():
+            raise InvalidInputError(
+                "job_id is empty, so a job that runs again could not be recognised",
+                hint="Give a name, or leave job_id out. An environment variable may be missing",
+            )
+        texts = arguments.texts(properties, "snapshot_properties")
+        if JOB_ID in texts:
+            raise InvalidInputError(f"the property '{JOB_ID}' is reserved for the job's name", hint="Give job_id=")
+        return cls(branch=branch, properties=texts, id=str(uuid.uuid4()) if job_id is None else job_id)
 
     def members(self) -> dict[str, str]:
         """Properties for the snapshot's summary."""

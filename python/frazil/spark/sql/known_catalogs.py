@@ -1,7 +1,7 @@
 """The catalogs that statements name: given ones, and those of Spark's settings.
 
 `spark.frazil.catalog.NAME.KEY` has Frazil's own properties. `spark.sql.catalog.NAME` with a class of Iceberg's or
-Paimon's connector has theirs, so that the configuration of a job can stay.
+Paimon's connector has theirs, so that the configuration of a job can stay. `connectors_of` says which of them count.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 
 from frazil.capabilities import TABLE_FORMATS
 from frazil.catalog import Catalog, catalog
-from frazil.spark.catalogs import own_catalogs
-from frazil.spark.connector_settings import connector_catalogs
+from frazil.spark.catalogs import connectors_of, own_catalogs
 
 __all__ = ["KnownCatalog", "known_catalogs"]
 
@@ -65,13 +64,13 @@ def _opened(name: str, properties: tuple[tuple[str, str], ...]) -> Catalog:
 def known_catalogs(
     spark: SparkSession, given: Mapping[str, Catalog | Mapping[str, object]] | None
 ) -> dict[str, KnownCatalog]:
-    """The catalogs of a session by their names. Given ones have precedence, then Frazil's settings."""
+    """The catalogs of a session by their names. Given ones have precedence over those of settings."""
     found: dict[str, KnownCatalog] = {}
     settings = spark.conf.getAll
-    for name, connector in connector_catalogs(settings).items():
-        found[name] = KnownCatalog(name, **vars(connector))
     for name, properties in own_catalogs(settings).items():
         found[name] = KnownCatalog(name, properties=properties)
+    for name, connector in connectors_of(settings).items():
+        found[name] = KnownCatalog(name, **vars(connector))
     for name, one in (given or {}).items():
         found[name] = KnownCatalog(name, one) if isinstance(one, Catalog) else KnownCatalog(name, properties=one)
     return found
