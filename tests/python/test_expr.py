@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import frazil as fz
@@ -212,6 +212,7 @@ VALUES = st.one_of(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3), VALUES, st.lists(VALUES, max_size=4))
 def test_whatever_is_built_parses(names: list[str], value: object, values: list[object]) -> None:
     predicate = (col(*names) == value) | ~col(*names).is_in(values)
