@@ -210,8 +210,9 @@ class _Package(ModuleType):
     """The package. An import of the module `frazil.catalog` must not put it in the place of the function."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        # Python sets a module here after it was loaded.
-        if (name in (*_SHOWN_MODULES, "maintain") or name in _HOMES) and type(value) is ModuleType:
+        # Python sets a module here after it was loaded. Tests may set another one in its place, which stays as it is.
+        is_own = value is sys.modules.get(f"{__name__}.{name}")
+        if is_own and (name in (*_SHOWN_MODULES, "maintain") or name in _HOMES) and type(value) is ModuleType:
             value.__class__ = _Module
         if name == "catalog" and isinstance(value, ModuleType):
             value = value.catalog

@@ -1049,7 +1049,7 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
             time = dt.datetime.now(dt.timezone.utc) - time + dt.timedelta(milliseconds=1)
         except OverflowError:
             raise InvalidInputError(f"{argument}= is an age that is too large: {time}") from None
-    if not isinstance(time, dt.datetime):
+    if not isinstance(time, dt.datetime) or arguments.is_missing(time):
         from frazil.arguments import hints
 
         raise InvalidInputError(

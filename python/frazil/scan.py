@@ -12,7 +12,7 @@ from frazil.capabilities import supports
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.engines import Engine, Planning, spark_engine
-from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Filter, Predicate, Term
 from frazil.names import answers
 from frazil.schema import Schema
@@ -78,21 +78,14 @@ class Scan:
         self._options = dict(options or {})
         self._rows = rows
         select = None if columns is None else list(columns)
-        try:
-            core = table.scan(
-                filter=filters[0] if filters else None,
-                select=select,
-                at=at,
-                since=since,
-                changes=changes,
-                options=self._options,
-            )
-        except (InvalidInputError, NotFoundError) as error:
-            from frazil.arguments import hints
-
-            if (hint := hints.of_missing(error, columns, at)) is None:
-                raise
-            raise hints.with_hint(error, hint) from None
+        core = table.scan(
+            filter=filters[0] if filters else None,
+            select=select,
+            at=at,
+            since=since,
+            changes=changes,
+            options=self._options,
+        )
         for text in filters[1:]:
             core = core.filter(text)
         self._core = core if rows is None else core.limit(rows)

@@ -904,10 +904,8 @@ def open_table(
     except NotFoundError as error:
         if re.fullmatch(r"\w+(\.\w+)+", path) is None:
             raise
-        hint = f"Give the table's folder. By its name in a catalog: frazil.load_table('{path}')"
-        from frazil.arguments import hints
-
-        raise hints.with_hint(error, hint) from None
+        error._add_hint(f"Give the table's folder. By its name in a catalog: frazil.load_table('{path}')", True)
+        raise
 
 
 def _several(messages: _core.CommitMessage | Iterable[_core.CommitMessage]) -> list[_core.CommitMessage]:

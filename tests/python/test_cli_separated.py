@@ -84,6 +84,11 @@ def test_compact_takes_commas(place: str, capsys: pytest.CaptureFixture[str]) ->
         ("scan", "--columns", "--select"),
         ("count", "--tag", "--at"),
         ("changes", "--from", "--since"),
+        ("scan", "--row-filter", "--where"),
+        ("scan", "--selected-fields", "--select"),
+        ("scan", "--as-of", "--at"),
+        ("scan", "--head", "--limit"),
+        ("compact", "--order-by", "--sort-by"),
     ],
 )
 def test_options_of_other_programs_are_answered(
@@ -96,6 +101,21 @@ def test_options_of_other_programs_are_answered(
 def test_options_that_a_command_has_not_are_not_named(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["refs", place, "--branch", "x"]) == 2
     assert "--at" not in capsys.readouterr().err
+
+
+def test_a_revert_is_a_recipe_since_a_rollback_takes_more_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["revert", "lake/db/t"]) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert "frazil rollback would also take back later commits" in text
+    assert "docs/howto/versions/undo-one.md" in text
+    assert Path(__file__).parents[2].joinpath("docs/howto/versions/undo-one.md").is_file()
+
+
+def test_milliseconds_are_answered_in_words_of_the_command_line(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", place, "--at", "1700000000000"]) == 2
+    text = capsys.readouterr().err
+    assert "For a time, write a date or a time, such as 2026-01-31 or 2026-01-31T12:00:00Z" in text
+    assert "datetime" not in text
 
 
 @pytest.mark.parametrize("name", ["delete", "update", "merge", "upsert", "overwrite"])

@@ -77,6 +77,23 @@ def test_columns_of_sql_are_answered(table: fz.Table) -> None:
     assert text == "select: a column's name must be a string, not 7. Columns have names: select=[schema.names[7]]"
 
 
+def test_only_a_selection_of_columns_can_be_left_out(table: fz.Table) -> None:
+    text = said(fz.InvalidInputError, table.scan().statistics, "*")
+    assert text.endswith("Columns are: id, town")
+    with pytest.raises(fz.InvalidInputError) as caught:
+        table.maintain.compact(sort_by="*")
+    assert "Leave select out" not in str(caught.value)
+
+
+def test_milliseconds_are_no_snapshot_in_any_call(table: fz.Table) -> None:
+    answer = "For a time, write datetime.fromtimestamp(1704067200000 / 1000, timezone.utc)"
+    assert said(fz.NotFoundError, table.scan, at=1704067200000).endswith(answer)
+    assert said(fz.NotFoundError, table.inspect.files, at=1704067200000).endswith(answer)
+    with pytest.raises(fz.NotFoundError) as caught:
+        table.scan(at=7)
+    assert "For a time" not in str(caught.value)
+
+
 def test_a_column_with_a_comma_is_a_column(catalog: fz.Catalog) -> None:
     odd = catalog.create_table("db.odd", data=pa.table({"id, town": [1], "*": [2]}))
     assert odd.scan(select="id, town").to_arrow().to_pylist() == [{"id, town": 1}]
@@ -266,10 +283,22 @@ def test_a_hint_travels_with_its_error(table: fz.Table) -> None:
     assert (str(again), again.hint) == (str(caught.value), caught.value.hint)
 
 
-@pytest.mark.parametrize("name", ["revert", "reset"])
-def test_words_for_going_back_are_answered(table: fz.Table, name: str) -> None:
-    with pytest.raises(AttributeError, match=rf"Git's `{name}` is `rollback\(to=id\)` here"):
-        getattr(table, name)
+def test_words_for_going_back_are_answered(table: fz.Table) -> None:
+    with pytest.raises(AttributeError, match=r"Git's `reset` is `rollback\(to=id\)` here"):
+        table.reset  # noqa: B018
+    # A rollback also takes back the commits after a bad one.
+    with pytest.raises(AttributeError, match=r"Git's `revert` is `a recipe: docs/howto/versions/undo-one.md"):
+        table.revert  # noqa: B018
+
+
+def test_a_column_comes_before_names_of_other_libraries(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.words", data=pa.table({"id": [1], "size": [2], "to_arrow": [3]}))
+    for name, other in (("id", "PyIceberg's `id` is `uuid` here"), ("size", "pandas' `size` is")):
+        with pytest.raises(AttributeError) as caught:
+            getattr(table, name)
+        assert f": `{name}` is a column: write `scan(select='{name}')`. {other}" in str(caught.value)
+    with pytest.raises(AttributeError, match="`to_arrow` is a column"):
+        table.to_arrow  # noqa: B018
 
 
 def test_dates_are_answered_as_before(table: fz.Table) -> None:

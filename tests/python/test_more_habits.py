@@ -6,9 +6,11 @@ import datetime as dt
 import importlib
 import pickle
 import sys
+import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -154,7 +156,7 @@ ANSWERED = [
     ("table.scan(select=[col('id') + 1])", "select takes columns"),
     ("table.scan(select=table.schema)", "Give names: select=schema.names"),
     ("table.scan(at=str(first))", "The id of a snapshot is an integer: write "),
-    ("table.scan(at=1704067200000)", "at=datetime.fromtimestamp(1704067200000 / 1000, timezone.utc)"),
+    ("table.scan(at=1704067200000)", "datetime.fromtimestamp(1704067200000 / 1000, timezone.utc)"),
     ("table.scan(at=table.refs['main'])", "at=ref.name or at=ref.snapshot_id"),
     ("table.scan(at=float(first))", "a float does not have all of their digits"),
     ("table.maintain.expire_snapshots(older_than='7 days')", "datetime.timedelta(days=7)"),
@@ -254,6 +256,41 @@ def test_modules_stay_modules() -> None:
         assert copy[0](*copy[1]) is module
     with pytest.raises(ImportError, match="cannot import name 'no_such_name'"):
         exec("from frazil.table import no_such_name")
+
+
+def test_a_module_of_a_test_in_place_of_one_stays_as_it_is() -> None:
+    fake = types.ModuleType("x")
+    with mock.patch.object(fz, "doctor", fake):
+        assert fz.doctor is fake
+        assert type(fake) is types.ModuleType
+    assert fz.doctor.__name__ == "frazil.doctor"
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        fz.doctor.nope  # noqa: B018
+
+
+def test_a_name_of_a_split_is_answered_without_pyarrow(table: fz.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = table.scan().plan()[0]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert not hasattr(split, "no_such_name")
+    with pytest.raises(AttributeError, match=r"write `the scan\.filter`"):
+        split.filter  # noqa: B018
+
+
+def test_what_a_commit_did_is_a_value_for_pandas(table: fz.Table) -> None:
+    done = table.append(ROWS).last_commit
+    frame = pd.DataFrame({"n": range(len(done))}).assign(x=done)
+    assert frame["x"].tolist() == list(done)
+    for call in (table.last_commit, table.snapshot):
+        with pytest.raises(TypeError, match="is a property here"):
+            call(1)
+
+
+def test_a_missing_time_of_pandas_is_refused(table: fz.Table) -> None:
+    for call in (table.maintain.expire_snapshots, table.maintain.remove_orphan_files):
+        with pytest.raises(fz.InvalidInputError, match=r"must be a datetime or an age as timedelta, not NaT\. Write"):
+            call(older_than=pd.NaT)
+    with pytest.raises(fz.InvalidInputError, match=r"at= must be .*, or a datetime, not NaT"):
+        table.scan(at=pd.NaT)
 
 
 def test_objects_that_are_not_complete_answer(table: fz.Table) -> None:

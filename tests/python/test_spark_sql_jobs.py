@@ -69,6 +69,48 @@ def test_a_statement_with_a_job_name_commits_once(statement: str, spark: Any, la
     assert lake.load_table("db.t").snapshot.id == table.snapshot.id
 
 
+# Rows that are added, deleted and updated, one statement after the other. The rows of files of a table with a key may
+# have the same key, so its overwrites record no numbers of rows.
+ONE_BY_ONE = {
+    "insert into {} values (4, 'd')": (1, 0, 0),
+    "insert overwrite {} partition (c = 'a') values (7)": (1, 2, 0),
+    "insert overwrite {} values (7, 'a'), (8, 'b')": (2, 3, 0),
+    "insert into {} replace where c = 'a' values (9, 'a')": (1, 1, 0),
+    "delete from {} where c = 'a'": (0, 1, 0),
+    "truncate table {}": (0, 1, 0),
+}
+
+
+def test_overwrites_of_other_tables_say_what_they_did(spark: Any, lake: fz.Catalog) -> None:
+    lake.create_table("db.p", data=ROWS, format="paimon", partition_by=["c"])
+    for statement, numbers in ONE_BY_ONE.items():
+        done = fz.spark.sql(spark, statement.format("lake.db.p"), catalogs={"lake": lake}).first()
+        assert (done.rows_added, done.rows_deleted, done.rows_updated) == numbers, statement
+    properties = {"bucket": "1"}
+    lake.create_table("db.k", data=ROWS, format="paimon", identifier_fields=["id"], properties=properties)
+    done = fz.spark.sql(spark, "insert overwrite lake.db.k values (4, 'd')", catalogs={"lake": lake}).first()
+    assert (done.operation, done.rows_added, done.rows_deleted) == ("overwrite", None, None)
+
+
+def test_a_statement_that_changes_rows_is_not_said_to_change_none(spark: Any, lake: fz.Catalog) -> None:
+    statement = "from (select 4L as id, 'd' as c) insert into lake.db.t select * insert into lake.db.u select *"
+    with pytest.raises(fz.InvalidInputError) as caught:
+        fz.spark.sql(spark, statement, catalogs={"lake": lake}, job_id="night/1")
+    assert "change rows" not in str(caught.value)
+    assert "Write one INSERT for each table" in str(caught.value)
+
+
+def test_secrets_of_catalogs_are_not_shown(spark: Any, settings: Any) -> None:
+    from frazil.spark.connector_settings import connector_catalogs
+    from frazil.spark.sql.known_catalogs import known_catalogs
+
+    settings({"spark.sql.catalog.job": CONNECTOR, "spark.sql.catalog.job.type": "hadoop"})
+    settings({"spark.sql.catalog.job.s3.secret-access-key": "hush"})
+    assert connector_catalogs(spark.conf.getAll)["job"].properties["s3.secret-access-key"] == "hush"
+    assert "hush" not in repr(connector_catalogs(spark.conf.getAll))
+    assert "hush" not in repr(known_catalogs(spark, {"mine": {"token": "hush"}}))
+
+
 def test_names_of_jobs_belong_to_a_branch(spark: Any, lake: fz.Catalog) -> None:
     lake.load_table("db.t").refs.create_branch("audit")
     for name in ("lake.db.t", "lake.db.t.branch_audit", "lake.db.t"):
@@ -85,6 +127,7 @@ RECORD_NOTHING = (
     "insert into elsewhere values (1)",
     "delete from elsewhere",
     "show tables",
+    "from (select 4L as id, 'd' as c) insert into lake.db.t select * insert into lake.db.u select *",
 )
 
 

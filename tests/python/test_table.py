@@ -192,8 +192,10 @@ def test_a_reader_is_used_up(events: fz.Table) -> None:
 def test_a_generator_that_was_started_is_refused(events: fz.Table) -> None:
     parts = (event_rows(first, 5) for first in (1000, 1005, 1010))
     assert next(parts).num_rows == 5
-    with pytest.raises(fz.InvalidInputError, match="the generator was started before, so its first rows would"):
+    with pytest.raises(fz.InvalidInputError, match="the generator was started before, so its first rows would") as said:
         events.append(parts)
+    assert "itertools.chain([first], generator)" in str(said.value)
+    assert str(said.value).endswith("list(generator)")
     assert events.refresh().scan().count() == 200
     assert events.append(list(parts)).scan().count() == 210
     with pytest.raises(fz.InvalidInputError, match="A generator may have been read before"):

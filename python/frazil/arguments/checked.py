@@ -215,7 +215,7 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
             return result
         except Exception as error:
             if isinstance(error, FrazilError):
-                _add_hint(error, args)
+                _add_hint(error, args, function)
             wrong = names_of_others.wrong_call(function, args, kwargs) if isinstance(error, TypeError) else None
             if wrong is None:
                 if verb is not None:
@@ -226,11 +226,13 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
     return call  # type: ignore[return-value]
 
 
-def _add_hint(error: FrazilError, args: tuple[Any, ...]) -> None:
+def _add_hint(error: FrazilError, args: tuple[Any, ...], function: Callable[..., Any]) -> None:
     """Says what to write for a value that does not exist."""
     from frazil.arguments import missing
 
-    missing.add_hint(error, args)
+    code = function.__code__
+    selects = function.__name__ == "select" or "select" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    missing.add_hint(error, args, selects)
 
 
 def checked(cls: _Class) -> _Class:

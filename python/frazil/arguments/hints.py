@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from frazil._core import At
-from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term
 
-__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_missing", "of_version", "with_hint"]
-
-_Error = TypeVar("_Error", bound=FrazilError)
+__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_version"]
 
 _MILLISECONDS = (10**12, 10**13)
 """Milliseconds since 1970 that are between 2001 and 2286."""
@@ -73,29 +69,10 @@ def of_version(at: object, argument: str) -> str | None:
     return None
 
 
-def of_missing(error: FrazilError, select: Iterable[str] | None, at: At | None) -> str | None:
-    """What to write for a column or a version that the table does not have, by the error about it."""
-    if isinstance(error, NotFoundError) and isinstance(at, At.Snapshot):
-        is_time = _MILLISECONDS[0] <= at.snapshot_id < _MILLISECONDS[1]
-        return (
-            f"For a time, write at=datetime.fromtimestamp({at.snapshot_id} / 1000, timezone.utc)" if is_time else None
-        )
-    wrong = error.context.get("column")
-    if not isinstance(error, InvalidInputError) or wrong is None or wrong not in (select or ()):
-        return None
-    if re.search(r"\s+as\s+", wrong, re.IGNORECASE):
-        return "Columns keep their names here. Rename them after reading"
-    return None
-
-
-def with_hint(error: _Error, hint: str) -> _Error:
-    """The error with another hint."""
-    return type(error)(str(error).removesuffix(f". {error.hint}"), error.context, hint)
-
-
 def of_age(value: object, argument: str) -> str:
     """What to write in place of something that is neither a time nor an age."""
-    if isinstance(value, dt.date):
+    # The parts of pandas' NaT, which is a date, are no numbers.
+    if isinstance(value, dt.date) and isinstance(value.year, int):
         return f"Write {argument}=datetime({value.year}, {value.month}, {value.day}, tzinfo=timezone.utc)"
     if isinstance(value, int) and _MILLISECONDS[0] <= value < _MILLISECONDS[1]:
         return f"Write {argument}=datetime.fromtimestamp({value} / 1000, timezone.utc)"

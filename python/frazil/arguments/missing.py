@@ -30,7 +30,7 @@ _Found: TypeAlias = "re.Match[str]"
 _Hint: TypeAlias = "Callable[[FrazilError, _Found], str | None]"
 
 
-def add_hint(error: FrazilError, args: tuple[Any, ...] = ()) -> None:
+def add_hint(error: FrazilError, args: tuple[Any, ...] = (), selects: bool = False) -> None:
     """Gives an error a hint about the value that is wrong, if there is one for it.
 
     It never raises: a failed search for a hint must not replace the error.
@@ -38,17 +38,18 @@ def add_hint(error: FrazilError, args: tuple[Any, ...] = ()) -> None:
     Args:
         error: The error.
         args: The arguments of the call that raised it.
+        selects: Whether the call takes the columns to read.
     """
     with contextlib.suppress(Exception):
-        _find_hint(error, args)
+        _find_hint(error, args, selects)
 
 
-def _find_hint(error: FrazilError, args: tuple[Any, ...]) -> None:
+def _find_hint(error: FrazilError, args: tuple[Any, ...], selects: bool) -> None:
     text = str(error)
     if (branch := _branch_for_tag(text, args)) is not None:
         error._add_hint(branch, False)
         return
-    for kind, pattern, hint_of, replaces in _RULES:
+    for kind, pattern, hint_of, replaces in (*_RULES_OF_SELECT, *_RULES) if selects else _RULES:
         if not isinstance(error, kind) or (found := re.match(pattern, text, re.DOTALL)) is None:
             continue
         hint = hint_of(error, found)
@@ -84,11 +85,26 @@ def _of_version(_: FrazilError, found: _Found) -> str | None:
     return f"A point in time is a datetime: datetime.fromisoformat('{name}'), in UTC without a zone"
 
 
-def _of_column(_: FrazilError, found: _Found) -> str | None:
-    """The answer to a text that is no column."""
+def _of_time(_: FrazilError, found: _Found) -> str | None:
+    """The answer to milliseconds since 1970 in place of a snapshot. These are the years from 2001 to 2286."""
+    if not 10**12 <= int(found[1]) < 10**13:
+        return None
+    return f"For a time, write datetime.fromtimestamp({found[1]} / 1000, timezone.utc)"
+
+
+def _of_selected(_: FrazilError, found: _Found) -> str | None:
+    """The answer to what SQL has in place of a column to read."""
     name = found[1].strip()
     if name == "*":
         return "Leave select out to read all columns"
+    if re.search(r"\s+as\s+", name, re.IGNORECASE):
+        return "Columns keep their names here. Rename them after reading"
+    return None
+
+
+def _of_column(_: FrazilError, found: _Found) -> str | None:
+    """The answer to several columns in one text."""
+    name = found[1].strip()
     if "," in name:
         names = [part.strip() for part in name.split(",") if part.strip()]
         return f"Give a list of names: {names}"
@@ -242,7 +258,13 @@ def _of_merge(error: FrazilError, _: _Found) -> str:
     return f"A branch has the snapshots from its tag on. Append its new rows: append(scan(since='tag', at='{name}'))"
 
 
-_RULES: tuple[tuple[type[FrazilError], str, _Hint, bool], ...] = (
+_Rule: TypeAlias = tuple[type[FrazilError], str, _Hint, bool]
+
+_RULES_OF_SELECT: tuple[_Rule, ...] = ((InvalidInputError, r"there is no column '([^']*)'", _of_selected, True),)
+"""Rules for calls that take the columns to read."""
+
+_RULES: tuple[_Rule, ...] = (
+    (NotFoundError, r"(?:there is|the table has) no snapshot ([0-9]+)\b", _of_time, True),
     (NotFoundError, r"the table has no (?:branch or tag|branch|tag) '([^']*)'", _of_version, False),
     (InvalidInputError, r"there is no column '([^']*)'", _of_column, True),
     (InvalidInputError, r"there is no scan option '([^']*)'", _of_scan_option, True),

@@ -89,7 +89,8 @@ def _rows_of_several(data: Any) -> Any:
     if inspect.isgenerator(data) and inspect.getgeneratorstate(data) == inspect.GEN_SUSPENDED:
         raise InvalidInputError(
             "data: the generator was started before, so its first rows would be missing",
-            hint="Make a new generator. To write the rest alone, give list(generator)",
+            hint="Make a new generator, or give the batch that was taken, too: itertools.chain([first], generator). "
+            "To write the rest alone, give list(generator)",
         )
 
     def checked(item: Any) -> Any:

@@ -38,6 +38,8 @@ def version(at: At | None, argument: str = "at") -> _core.At | None:
     if isinstance(at, str):
         return _core.At.Ref(text(argument, at))
     if isinstance(at, dt.datetime):
+        if is_missing(at):
+            raise _no_version(at, argument)
         return _core.At.Time(milliseconds(at))
     if not isinstance(at, bool):
         try:
@@ -57,6 +59,11 @@ def _no_version(at: object, argument: str) -> InvalidInputError:
         f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not {shown(at)}",
         hint=hints.of_version(at, argument),
     )
+
+
+def is_missing(time: dt.datetime) -> bool:
+    """Whether a time is pandas' NaT, which is a datetime and equals nothing."""
+    return bool(time != time)
 
 
 def milliseconds(time: dt.datetime) -> int:

@@ -34,7 +34,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("describe", "info", "inspect"), "show"),
     **dict.fromkeys(("log", "versions"), "snapshots"),
     **dict.fromkeys(("insert", "load", "import"), "append"),
-    **dict.fromkeys(("revert", "undo"), "rollback"),
+    "undo": "rollback",
     "restore": "rollback, for an earlier version, or frazil repair --restore for lost metadata of Apache Iceberg",
     **dict.fromkeys(("tags", "branches"), "refs"),
     **dict.fromkeys(("list", "tables"), "ls"),
@@ -43,6 +43,12 @@ _ELSEWHERE = {
 }
 """Names of commands in other programs, and the command here."""
 
+
+_NO_COMMAND = {
+    "revert": "frazil rollback would also take back later commits. To take back one commit alone, see "
+    "docs/howto/versions/undo-one.md",
+}
+"""What to do in place of commands of other programs that have no counterpart."""
 
 _ONLY_PYTHON = ("delete", "update", "merge", "upsert", "overwrite")
 """Names of methods that have no command."""
@@ -57,6 +63,8 @@ class _Program(click.Group):
         """The command that the arguments name. Names of other programs are answered."""
         if args and args[0] not in self.commands and args[0] in _ELSEWHERE:
             ctx.fail(f"No such command '{args[0]}'. Write frazil {_ELSEWHERE[args[0]]}")
+        if args and args[0] in _NO_COMMAND:
+            ctx.fail(f"No such command '{args[0]}'. {_NO_COMMAND[args[0]]}")
         if args and args[0] in _ONLY_PYTHON:
             ctx.fail(f"No such command '{args[0]}'. Write table.{args[0]}(…) in Python")
         return super().resolve_command(ctx, args)

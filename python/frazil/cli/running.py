@@ -81,29 +81,7 @@ def _ended(arguments: list[str]) -> int:
         return FAULT
 
 
-_OPTIONS = {
-    **dict.fromkeys(("branch", "tag", "ref", "version", "snapshot", "snapshot-id", "timestamp"), "at"),
-    **dict.fromkeys(("filter", "predicate", "query"), "where"),
-    **dict.fromkeys(("columns", "column", "fields", "projection"), "select"),
-    **dict.fromkeys(("from", "start", "start-snapshot-id"), "since"),
-    **dict.fromkeys(("until", "end", "end-snapshot-id"), "at"),
-    **dict.fromkeys(("rows", "head", "top"), "limit"),
-}
-"""Options of other programs, and those that many commands have here."""
-
-
-def _with_option(error: click.ClickException) -> click.ClickException:
-    """The error about an option of other programs, with the one that the command has here."""
-    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
-        return error
-    here = f"--{_OPTIONS.get(error.option_name.lstrip('-'), '')}"
-    if all(here not in param.opts for param in error.ctx.command.params):
-        return error
-    return click.UsageError(f"No such option '{error.option_name}'. Write {here}", error.ctx)
-
-
 def _usage(error: click.ClickException, as_json: bool) -> int:
-    error = _with_option(error)
     if as_json:
         output.say(error_json("usage", error.format_message()))
     else:

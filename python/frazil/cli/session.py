@@ -159,10 +159,13 @@ def command(name: str, options: tuple[Any, ...], table: bool) -> Callable[[Funct
 
 
 _OPTIONS_ELSEWHERE = {
-    **dict.fromkeys(("--filter", "--row-filter", "--predicate"), "--where"),
-    **dict.fromkeys(("--column", "--columns", "--selected-fields"), "--select"),
-    **dict.fromkeys(("--sort", "--order-by"), "--sort-by"),
-    **dict.fromkeys(("--snapshot", "--snapshot-id", "--version", "--ref", "--as-of"), "--at"),
+    **dict.fromkeys(("branch", "tag", "ref", "version", "snapshot", "snapshot-id", "timestamp", "as-of"), "at"),
+    **dict.fromkeys(("until", "end", "end-snapshot-id"), "at"),
+    **dict.fromkeys(("from", "start", "start-snapshot-id"), "since"),
+    **dict.fromkeys(("filter", "row-filter", "predicate", "query"), "where"),
+    **dict.fromkeys(("column", "columns", "fields", "projection", "selected-fields"), "select"),
+    **dict.fromkeys(("sort", "order-by"), "sort-by"),
+    **dict.fromkeys(("rows", "head", "top"), "limit"),
 }
 """Names of options in other programs, and the option here."""
 
@@ -175,7 +178,7 @@ class _Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            meant = _OPTIONS_ELSEWHERE.get(error.option_name)
+            meant = f"--{_OPTIONS_ELSEWHERE.get(error.option_name.lstrip('-'), '')}"
             if meant in options:
                 ctx.fail(f"No such option '{error.option_name}'. Write {meant}")
             raise

@@ -20,6 +20,10 @@ _COMMANDS = (
         "Metadata tables are commands, such as frazil files",
     ),
     (r"Leave select out to read", "Leave out --select to read"),
+    (
+        r"For a time, write datetime\.fromtimestamp\([0-9]+ / 1000, timezone\.utc\)",
+        "For a time, write a date or a time, such as 2026-01-31 or 2026-01-31T12:00:00Z",
+    ),
     (r"Give if_not_exists=True to get it as it is", "Choose another name, or drop it first: frazil drop"),
     (r"Open a folder with frazil\.open_table", "For a folder in the working directory, write ./NAME"),
     (r"Create it with create_namespace\(\)", "frazil create makes it with its first table"),

@@ -42,9 +42,20 @@ def no_attribute(self: Any, name: str) -> NoReturn:
         object.__getattribute__(self, name)
     message = f"'{cls.__name__}' object has no attribute {name!r}"
     if not name.startswith("_"):
-        answer = _answer([base.__name__ for base in cls.__mro__], name) or _of_neighbours(self, name)
+        answer = _of_column(self, name)
+        known = _answer([base.__name__ for base in cls.__mro__], name)
+        if known is not None:
+            answer = known if answer is None else f"{answer}. {known}"
+        answer = answer or _of_neighbours(self, name)
         message = message if answer is None else f"{message}: {answer}"
     raise AttributeError(message, name=name, obj=self)
+
+
+def _of_column(asked: Any, name: str) -> str | None:
+    """The answer to a name that is a column of the table that is asked. Other libraries may have the name, too."""
+    from frazil.names import neighbours
+
+    return neighbours.column_answer(asked, name)
 
 
 def _of_neighbours(asked: Any, name: str) -> str | None:
@@ -56,8 +67,11 @@ def _of_neighbours(asked: Any, name: str) -> str | None:
     return None
 
 
-def _refuse_calls(name: str) -> Callable[..., NoReturn]:
-    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+def _refuse_calls(name: str) -> Callable[..., object]:
+    def refuse(self: object, *args: object, **_: object) -> object:
+        if len(args) == 1 and type(args[0]).__module__.partition(".")[0] == "pandas":
+            # pandas calls what can be called with its frame, as in frame.assign(x=table.last_commit).
+            return self
         raise TypeError(_said_of(name))
 
     return refuse

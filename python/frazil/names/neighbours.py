@@ -8,7 +8,7 @@ from typing import Any
 from frazil.names import others
 from frazil.names.similar import similar
 
-__all__ = ["answer"]
+__all__ = ["answer", "column_answer"]
 
 _OWNERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Table": (
@@ -44,7 +44,8 @@ def answer(asked: Any, owner: str, name: str) -> str | None:
         name: The name.
     """
     for path, neighbour in _OWNERS.get(owner, ()):
-        cls = _class(neighbour)
+        if (cls := _class(neighbour)) is None:
+            continue
         if not name.startswith("_") and hasattr(cls, name):
             return f"write `{path}.{name}{'(…)' if callable(getattr(cls, name)) else ''}`"
     for path, neighbour in _OWNERS.get(owner, ()):
@@ -52,25 +53,26 @@ def answer(asked: Any, owner: str, name: str) -> str | None:
         word = re.match(r"[a-z_]+", known[1]) if known is not None else None
         if known is not None and word is not None and hasattr(_class(neighbour), word[0]):
             return others.sentence(name, (known[0], f"{path}.{known[1]}"))
-    if (column := _column(asked, owner, name)) is not None:
-        return column
     meant = similar(name, [one for one in dir(type(asked)) if not one.startswith("_")])
     return None if meant is None else f"did you mean `{meant}`?"
 
 
 def _class(name: str) -> Any:
+    """The class of a name, or None if its library is not here."""
     import frazil
 
     if name == "pyarrow.Table":
-        import pyarrow as pa
-
+        try:
+            import pyarrow as pa
+        except ImportError:
+            return None
         return pa.Table
     return frazil.maintain.Maintain if name == "Maintain" else getattr(frazil, name)
 
 
-def _column(asked: Any, owner: str, name: str) -> str | None:
-    """What to write for a column, if the name is one."""
-    if owner != "Table":
+def column_answer(asked: Any, name: str) -> str | None:
+    """What to write for a column, if the name is one of the table that was asked."""
+    if all(base.__name__ != "Table" for base in type(asked).__mro__):
         return None
     try:
         is_column = name in asked.schema.names

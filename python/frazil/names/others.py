@@ -239,7 +239,7 @@ ATTRIBUTES: dict[str, dict[str, Known]] = {
         "version": (_D, "snapshot.id"),
         "load_as_version": (_D, "scan(at=id)"),
         "restore": (_D, "rollback(to=id)"),
-        "revert": ("Git", "rollback(to=id)"),
+        "revert": ("Git", "a recipe: docs/howto/versions/undo-one.md"),
         "reset": ("Git", "rollback(to=id)"),
         "to_pyarrow_table": (_D, "scan().to_arrow()"),
         "to_pyarrow_dataset": (_D, "scan()"),

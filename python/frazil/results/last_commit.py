@@ -56,6 +56,10 @@ def _said(counts: Sequence[tuple[str, int | None]]) -> str:
     return ", ".join(said) or "none changed"
 
 
+_FILES_HAVE_OTHER_ROWS = ("deletion-vectors.enabled", "data-evolution.enabled")
+"""Options of tables whose files have deleted rows, or have parts of the same rows."""
+
+
 def last_commit(core: _core.Table, before: _core.Table | None) -> LastCommit:
     """What the commit did that led to a version.
 
@@ -91,7 +95,7 @@ def summed(core: _core.Table, found: Sequence[_core.SnapshotInfo]) -> LastCommit
     """What several snapshots of a table did together."""
     if not found:
         return LastCommit()
-    hidden = core.properties.get("deletion-vectors.enabled", "").lower() == "true"
+    hidden = any(core.properties.get(name, "").lower() == "true" for name in _FILES_HAVE_OTHER_ROWS)
     counts = [_rows(snapshot, core.format_version, hidden) for snapshot in found]
     files = [_files(snapshot.summary) for snapshot in found]
     added, deleted, updated = (_sum([count[at] for count in counts]) for at in range(3))

@@ -66,7 +66,8 @@ class ConnectorCatalog:
         shared: Whether Spark has tables of its own in it: it is Spark's own catalog with tables of Iceberg added.
     """
 
-    properties: dict[str, object]
+    # They may have secrets.
+    properties: dict[str, object] = field(repr=False)
     new_format: str
     defaults: dict[str, str] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)

@@ -9,8 +9,6 @@
 //!
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
-use std::collections::BTreeMap;
-
 use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, hits};
@@ -24,6 +22,7 @@ use crate::format::task::NewBucketFile;
 use crate::paimon::commit::changes::{Changes, Replaced};
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::{PAIMON, PaimonTable};
+use crate::paimon::write::append::{counting, row_count};
 use crate::paimon::write::keyed::key_deletes::check_deletable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
@@ -31,21 +30,6 @@ use crate::parallel::check_cancelled;
 use crate::rows::row_changes::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
-
-/// The rows in new files of a table without primary key.
-fn row_count(added: &[NewBucketFile]) -> u64 {
-    added.iter().filter_map(|new| u64::try_from(new.file.record_count).ok()).sum()
-}
-
-/// The number of rows that overwrites bring into a table without primary key, with the options of the commit. Rows of
-/// other tables may have the same key, so files don't say how many they are.
-pub(super) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &CommitOptions) -> CommitOptions {
-    let mut options = options.clone();
-    if !table.table_schema().has_primary_key() {
-        options.snapshot_properties.extend(counted("inserted", row_count(added)));
-    }
-    options
-}
 
 impl PaimonTable {
     /// Deletes the rows on which a filter is true. Returns the table at its new version.
@@ -115,7 +99,9 @@ impl PaimonTable {
     fn without(&self, filter: &Predicate, replaced: Replaced) -> Result<Option<PlannedCommit>> {
         let files = self.found(filter)?.of_every_level().files()?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
-        Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
+        // The snapshot says how many rows fewer there are. That none came tells how many went.
+        let counts = counting(self, &[], &CommitOptions::default()).snapshot_properties;
+        Ok((!files.is_empty()).then(|| (commit(), counts)))
     }
 
     /// Changes rows of a table without primary key; `None` if no row matches and nothing is added.

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::by_filter::counting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::RowChange;
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::state::{PAIMON, PaimonTable};
+use crate::paimon::write::append::counting;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::rows::stream::RowReader;
 

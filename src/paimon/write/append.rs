@@ -6,6 +6,7 @@ use super::write_plan::WriteKind;
 use super::writer::PaimonWriter;
 use crate::error::{Error, Result};
 use crate::format::commit::CommitOptions;
+use crate::format::task::NewBucketFile;
 use crate::paimon::commit::changes::Replaced;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::state::PaimonTable;
@@ -66,4 +67,19 @@ pub(super) fn with_properties(commit: Commit, options: &CommitOptions) -> Commit
         true => commit,
         false => commit.with_properties(options.snapshot_properties.clone()),
     }
+}
+
+/// The number of rows in new files of a table without primary key.
+pub(crate) fn row_count(added: &[NewBucketFile]) -> u64 {
+    added.iter().filter_map(|new| u64::try_from(new.file.record_count).ok()).sum()
+}
+
+/// The number of rows that overwrites bring into a table without primary key, with the options of the commit. Rows of
+/// other tables may have the same key, so files don't say how many they are.
+pub(crate) fn counting(table: &PaimonTable, added: &[NewBucketFile], options: &CommitOptions) -> CommitOptions {
+    let mut options = options.clone();
+    if !table.table_schema().has_primary_key() {
+        options.snapshot_properties.insert("frazil.rows-inserted".to_owned(), row_count(added).to_string());
+    }
+    options
 }

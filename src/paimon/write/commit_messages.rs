@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::append::with_properties;
+use super::append::{counting, with_properties};
 use super::settle::{PendingFiles, Settling, paths_of};
 use super::write_plan::{WriteKind, is_over_partitions};
 use super::writer::WrittenFiles;
@@ -106,6 +106,10 @@ impl PaimonTable {
         if files.added.is_empty() && matches!(replaced, None | Some(Replaced::PartitionsOfAdded)) {
             return self.refresh();
         }
+        let options = match replaced {
+            Some(_) => counting(table, &files.added, options),
+            None => options.clone(),
+        };
         let mut paths = BTreeSet::new();
         if let Some(twice) = files.added.iter().find(|f| !paths.insert(f.file.path.clone())) {
             return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
@@ -117,7 +121,7 @@ impl PaimonTable {
                 None => commit,
             };
             // A file that the table already has must not be added again.
-            with_properties(commit.checking_appends().checking_files(), options)
+            with_properties(commit.checking_appends().checking_files(), &options)
         };
         let pending = PendingFiles { files, by_several, ..PendingFiles::default() };
         table.settle(pending, &Settling { replaced, owns_files: false, adjust: &adjust })?;

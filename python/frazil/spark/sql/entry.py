@@ -64,15 +64,19 @@ def sql(
             DELETE and TRUNCATE take them.
         job_id: A name for the job of such a statement, as for `append`. If a snapshot of the branch already has it,
             nothing is done. So a job that runs again commits once. Each statement of a job needs a name of its own.
+            After that snapshot has expired, the name is not known any more. A statement that changes nothing makes no
+            snapshot, so its name is not recorded.
 
     Returns:
         The rows of a query, or the answer of a procedure or of SHOW and DESCRIBE. A statement that changes rows
         returns one row that says what it did, with the columns of `Table.last_commit`. Its `snapshot_id` is null if
-        nothing was committed. Other statements return no rows.
+        nothing was committed. A number is null if the snapshot does not record it. Those of tables of Apache Paimon
+        record no numbers of files, and no rows if an overwrite or TRUNCATE replaced rows of a table with a primary key.
+        Other statements return no rows.
 
     Raises:
         InvalidInputError: The statement can't be read, or does not fit the tables. Also if `job_id` or
-            `snapshot_properties` are given for a statement that does not change rows.
+            `snapshot_properties` are given for a statement that can't record them.
         NotFoundError: A catalog, a table or a version does not exist.
         UnsupportedError: The statement is known but can't be done. The hint says which call does it.
         CommitConflictError: Another commit changed what this one relies on.
@@ -114,10 +118,10 @@ def _check_job(session: Session, node: object) -> None:
     """Refuses the name of a job for a statement that could not record it."""
     if isinstance(node, _CHANGES) or (session.job_id is None and not session.snapshot_properties):
         return
-    raise InvalidInputError(
-        "this statement does not change rows, so it can't record job_id and snapshot_properties",
-        hint="INSERT, MERGE, UPDATE, DELETE and TRUNCATE take them. COPY INTO knows the files that it has loaded",
-    )
+    hint = "INSERT, MERGE, UPDATE, DELETE and TRUNCATE take them. COPY INTO knows the files that it has loaded"
+    if isinstance(node, nodes.Refused):
+        hint = node.remedy
+    raise InvalidInputError("this statement can't record job_id and snapshot_properties", hint=hint)
 
 
 def _has_parser() -> bool:

@@ -36,7 +36,8 @@ class KnownCatalog:
 
     name: str
     given: Catalog | None = None
-    properties: Mapping[str, object] = field(default_factory=dict)
+    # They may have secrets.
+    properties: Mapping[str, object] = field(default_factory=dict, repr=False)
     new_format: str = TABLE_FORMATS[0]
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
