@@ -104,7 +104,6 @@ def test_a_column_with_a_comma_is_a_column(catalog: fz.Catalog) -> None:
     ("option", "answer"),
     [
         ("branch", "A branch is a version: scan(at='name')"),
-        ("scan.branch", "A branch is a version: scan(at='name')"),
         ("tag", "A tag is a version: scan(at='name')"),
         ("snapshot-id", "A snapshot is a version: scan(at=id)"),
         ("timestampAsOf", "A point in time is a version: scan(at=datetime(…))"),

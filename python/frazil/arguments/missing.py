@@ -112,7 +112,7 @@ def _of_column(_: FrazilError, found: _Found) -> str | None:
 
 
 _SCAN_OPTIONS = {
-    **dict.fromkeys(("branch", "scan.branch"), "A branch is a version: scan(at='name')"),
+    "branch": "A branch is a version: scan(at='name')",
     **dict.fromkeys(("tag", "versionasof", "version-as-of"), "A tag is a version: scan(at='name')"),
     **dict.fromkeys(("snapshot-id", "snapshot_id"), "A snapshot is a version: scan(at=id)"),
     **dict.fromkeys(
