@@ -208,6 +208,7 @@ def test_builds_for_arm_allow_large_pages() -> None:
     }
     command = wheel_targets.build_command(wheel_targets.TARGETS["aarch64-musl"], "python3.14t")
     assert command[command.index("--compatibility") + 1] == "musllinux_1_2"
+    assert command[command.index("--compression-level") + 1] == "9"
     assert "--zig" in command
 
 

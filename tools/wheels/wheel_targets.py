@@ -51,4 +51,6 @@ def environment(target: Target, tools: Path) -> dict[str, str]:
 def build_command(target: Target, python: str) -> list[str]:
     """The command that builds a wheel. Zig links against the old C library that the wheel's name promises."""
     command = ["maturin", "build", "--release", "--locked", "--zig", "--target", target.rust]
+    # The best compression saves 3 % of a wheel.
+    command += ["--compression-level", "9"]
     return [*command, "--compatibility", target.wheel, "--interpreter", python, "--out", str(DIST)]
