@@ -211,6 +211,7 @@ def test_functions_find_tables_by_the_settings_of_the_connectors(
 def test_a_default_catalog_without_its_jar_keeps_no_short_name_from_being_found(
     spark: Any, settings: Any, lake: fz.Catalog, tmp_path: Path
 ) -> None:
+    fz.spark.view(spark, "known_before", lake.load_table("db.t"))
     settings({"spark.sql.catalog.job": CONNECTOR, "spark.sql.catalog.job.type": "hadoop"})
     settings({"spark.sql.catalog.job.warehouse": str(tmp_path / "lake"), "spark.sql.defaultCatalog": "job"})
     fz.spark.sql(spark, "use job.db")
@@ -223,7 +224,9 @@ def test_a_default_catalog_without_its_jar_keeps_no_short_name_from_being_found(
     assert fz.spark.sql(spark, "select count(*) as n from t").first().n == 4
     with pytest.raises(fz.NotFoundError, match=r"there is no table.*db.nope"):
         fz.spark.sql(spark, "delete from nope")
+    assert fz.spark.sql(spark, "select count(*) as n from known_before").first().n == 4
     spark.catalog.dropTempView("arrived")
+    spark.catalog.dropTempView("known_before")
 
 
 def test_a_misspelt_statement_shows_the_error_of_spark(spark: Any, settings: Any, lake: fz.Catalog) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -143,9 +143,18 @@ def known_views(spark: SparkSession) -> dict[str, Table]:
     A view that was dropped or replaced by Spark's own means is left out, if Spark says so.
     """
     known = _VIEWS.get(spark, {})
-    there = {found.name.lower() for found in spark.catalog.listTables() if found.isTemporary} if known else set()
+    there = _temporary_views(spark, known) if known else set()
     return {
         name: Table(table._core).refresh() if isinstance(table, Table) else table_of(spark, table)
         for name, table in known.items()
         if name in there
     }
+
+
+def _temporary_views(spark: SparkSession, known: Iterable[str]) -> set[str]:
+    """The names of a session's temporary views in lower case; the known ones if Spark can't list them."""
+    try:
+        return {found.name.lower() for found in spark.catalog.listTables() if found.isTemporary}
+    except Exception:
+        # Spark lists nothing while the class of its default catalog is missing. Classes of such errors differ.
+        return set(known)
