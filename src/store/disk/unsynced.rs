@@ -12,8 +12,8 @@
 //! - `syncfs` is not used. It writes everything that other processes have in memory, and older kernels (before 5.8)
 //!   don't report its errors.
 //! - Names are durable when their folders were synced. All folders from the file up to [`Unsynced::new`]'s base are
-//!   synced, also those that other writers have made. Their makers may not have synced them yet. The base itself is
-//!   durable: it is made, and its name synced, before the first file.
+//!   synced, also those that other writers have made. Their makers may not have synced them yet. The base is made, and
+//!   its name synced, before the first file. If another process has just made it, only that process syncs its name.
 //! - After an error, or a cancellation between two syncs, every later sync fails. The verb removes its files then.
 //!
 //! A file gets its name before its bytes are durable. After a crash the name may belong to an incomplete file. Such a
