@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from frazil.exceptions import InvalidInputError
@@ -90,9 +90,10 @@ def check_options_of_pandas(options: Mapping[str, Any]) -> None:
     import pyarrow as pa
 
     method: Callable[..., Any] = pa.Table.to_pandas
-    known = _parameters(inspect.signature(method).parameters)
+    known = inspect.signature(method).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
     for name in options:
-        if known and name not in known:
+        if not takes_any and name not in known:
             hint = "The options are those of pyarrow.Table.to_pandas"
             if name == "dtype_backend":
                 hint = "For types of pyarrow, write to_pandas(types_mapper=pandas.ArrowDtype)"
@@ -101,8 +102,3 @@ def check_options_of_pandas(options: Mapping[str, Any]) -> None:
             elif name in ("columns", "usecols"):
                 hint = "For columns, write scan.select(…).to_pandas()"
             raise InvalidInputError(f"to_pandas has no option '{name}'", hint=hint)
-
-
-def _parameters(names: Iterable[str]) -> list[str]:
-    found = [name for name in names if name != "self"]
-    return [] if "kwargs" in found else found

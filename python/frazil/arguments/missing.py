@@ -132,7 +132,7 @@ def _of_scan_option(_: FrazilError, found: _Found) -> str | None:
 
 _FOLDER = "A catalog of folders has tables of all formats: catalog(name, warehouse='/lake')"
 _SQL = "The database of a SQL catalog is named by its uri: catalog(name, type='sql', uri='sqlite:////lake/catalog.db')"
-_PAGES = (
+_SERVERS = (
     "apache-polaris polaris nessie lakekeeper unity unitycatalog snowflake gravitino biglake onelake r2 "
     "s3-tables s3tables"
 )
@@ -142,7 +142,9 @@ _CATALOG_TYPES = {
     **dict.fromkeys(("sqlite", "sqlite3", "sqlalchemy", "database", "db"), _SQL),
     **dict.fromkeys(("postgres", "postgresql", "pg"), _SQL.replace("sqlite:////lake/catalog.db", "postgresql://…")),
     **dict.fromkeys(("mysql", "mariadb", "duckdb", "oracle"), "Databases of SQL catalogs are SQLite and PostgreSQL"),
-    **dict.fromkeys(_PAGES.split(), "This server speaks Iceberg's REST protocol: catalog(name, type='rest', uri=…)"),
+    **dict.fromkeys(
+        _SERVERS.split(), "This server speaks Iceberg's REST protocol: catalog(name, type='rest', uri=…)"
+    ),
     **dict.fromkeys(("http", "https", "server"), "A server is type='rest' with its uri="),
     **dict.fromkeys(("thrift", "metastore", "hms", "hive-metastore"), "A Hive Metastore is type='hive' with its uri="),
     **dict.fromkeys(

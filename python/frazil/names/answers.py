@@ -42,20 +42,15 @@ def no_attribute(self: Any, name: str) -> NoReturn:
         object.__getattribute__(self, name)
     message = f"'{cls.__name__}' object has no attribute {name!r}"
     if not name.startswith("_"):
-        answer = _of_column(self, name)
+        from frazil.names import neighbours
+
+        answer = neighbours.column_answer(self, name)
         known = _answer([base.__name__ for base in cls.__mro__], name)
         if known is not None:
             answer = known if answer is None else f"{answer}. {known}"
         answer = answer or _of_neighbours(self, name)
         message = message if answer is None else f"{message}: {answer}"
     raise AttributeError(message, name=name, obj=self)
-
-
-def _of_column(asked: Any, name: str) -> str | None:
-    """The answer to a name that is a column of the table that is asked. Other libraries may have the name, too."""
-    from frazil.names import neighbours
-
-    return neighbours.column_answer(asked, name)
 
 
 def _of_neighbours(asked: Any, name: str) -> str | None:

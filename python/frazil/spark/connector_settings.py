@@ -129,7 +129,7 @@ def _type_of(given: Mapping[str, str], implementation: str) -> str | None:
 
 
 def _url(uri: str) -> str:
-    """The URL of a database, as Frazil has it, for one of Java's."""
+    """Frazil's URL of a database, from one of Java's."""
     kind, _, rest = uri.removeprefix("jdbc:").partition(":")
     if kind == "sqlite":
         return f"sqlite:///{rest.removeprefix('file:')}"
