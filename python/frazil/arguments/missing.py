@@ -142,9 +142,7 @@ _CATALOG_TYPES = {
     **dict.fromkeys(("sqlite", "sqlite3", "sqlalchemy", "database", "db"), _SQL),
     **dict.fromkeys(("postgres", "postgresql", "pg"), _SQL.replace("sqlite:////lake/catalog.db", "postgresql://…")),
     **dict.fromkeys(("mysql", "mariadb", "duckdb", "oracle"), "Databases of SQL catalogs are SQLite and PostgreSQL"),
-    **dict.fromkeys(
-        _SERVERS.split(), "This server speaks Iceberg's REST protocol: catalog(name, type='rest', uri=…)"
-    ),
+    **dict.fromkeys(_SERVERS.split(), "This server speaks Iceberg's REST protocol: catalog(name, type='rest', uri=…)"),
     **dict.fromkeys(("http", "https", "server"), "A server is type='rest' with its uri="),
     **dict.fromkeys(("thrift", "metastore", "hms", "hive-metastore"), "A Hive Metastore is type='hive' with its uri="),
     **dict.fromkeys(
