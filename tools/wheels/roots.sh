@@ -62,15 +62,17 @@ exec $3-linux-gnu-gcc -specs=$build/specs -isystem $build/kernel "\$@"
 CC
   chmod +x "$build/cc"
   export CC=$build/cc AR="$3-linux-gnu-ar" RANLIB="$3-linux-gnu-ranlib"
-  # zlib for `zipimport` and pip; everything else is left out.
+  # zlib for `zipimport` and pip; everything else is left out, also what this machine has.
+  export PKG_CONFIG_LIBDIR=$build/none
   cp -a "$zlib" "$build/zlib"
   (cd "$build/zlib" && CHOST=$host CFLAGS="-O2 -fPIC" ./configure --static --prefix="$build/installed" && make -s install) >"$build/zlib.log" 2>&1
   cd "$build/python"
   ZLIB_CFLAGS="-I$build/installed/include" ZLIB_LIBS="-L$build/installed/lib -lz" "$source/configure" -q --prefix=/opt/py314 \
     --host="$host" --build="$(gcc -dumpmachine)" --with-build-python="$folder/glibc/opt/py314/bin/python3.14" \
-    --without-ensurepip --disable-test-modules ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no >configure.log 2>&1
+    --without-ensurepip --disable-test-modules ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no >configure.log 2>&1
   make -s -j2 >make.log 2>&1
   make -s install DESTDIR="$1" >>make.log 2>&1
+  cd "$folder"
   rm -rf "$build"
 }
 
