@@ -72,8 +72,6 @@ TIMED: dict[str, Verb] = {
 }
 SWEPT = ("compact", "sort")
 """Verbs whose files have the job's name, so that the driver finds all of them."""
-WAITING_SAMPLE = ("append", "append by Spark's writer", "upsert")
-TIMED_SAMPLE = ("delete", "sort")
 ROUNDS = 4 if NIGHTLY else 1
 
 
@@ -201,14 +199,14 @@ def check_orphans(name: str, table: fz.Table, files: set[str]) -> None:
     assert data_files(table) == files
 
 
-@pytest.mark.parametrize("name", WAITING if NIGHTLY else WAITING_SAMPLE)
+@pytest.mark.parametrize("name", WAITING)
 def test_ctrl_c_cancels_the_jobs_of_a_verb(
     name: str, spark: Any, executors: None, catalog: fz.Catalog, tmp_path: Path
 ) -> None:
     check_interrupted(spark, name, catalog, tmp_path / "tasks")
 
 
-@pytest.mark.parametrize("name", TIMED if NIGHTLY else TIMED_SAMPLE)
+@pytest.mark.parametrize("name", TIMED)
 def test_ctrl_c_at_any_moment_of_a_verb(name: str, spark: Any, executors: None, catalog: fz.Catalog) -> None:
     verb, dice, longest = TIMED[name], random.Random(name), 0.0
     for warm in ("cold", "warm"):
