@@ -59,7 +59,7 @@ WAITING: dict[str, Verb] = {
         spark, "merge into t using waiting s on t.id = s.id when matched then delete", {"t": table}
     ),
 }
-# Verbs of which Frazil's code on executors does the most.
+# Verbs whose work is mostly done by Frazil's code on executors.
 TIMED: dict[str, Verb] = {
     "delete": lambda spark, table, df: fz.spark.delete(spark, table, "x > 500.5"),
     "update": lambda spark, table, df: fz.spark.update(spark, table, "x > 500.5", {"x": 0.5}),

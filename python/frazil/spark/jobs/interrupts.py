@@ -34,7 +34,7 @@ _LAST_WAIT = 2.0
 # Spark kills a Python worker 2 seconds after its task was cancelled (`spark.python.task.killTimeout`).
 _WORKERS_DEAD = 3.0
 # A signal that hardly any program uses. Python's main thread gets it, the operating system does not.
-_WAKE: int | None = getattr(signal, "SIGURG", None)
+_WAKE: signal.Signals | None = getattr(signal, "SIGURG", None)
 # Modules whose calls wait for Spark. An exception there would break their connection.
 _CONNECTIONS = ("py4j", "grpc", "pyspark.sql.connect.client")
 
@@ -145,15 +145,17 @@ class _Interrupt:
         finally:
             self._raised = True
             self._ended.set()
-            if self._thread.ident is not None:
-                self._thread.join(_LAST_WAIT)
-            for number, handler in self._handlers().items():
-                if signal.getsignal(number) == handler:
-                    signal.signal(number, previous[number])
-            with suppress(Exception):  # the session may have been stopped
-                self._jobs.end()
+            try:
+                if self._thread.ident is not None:
+                    self._thread.join(_LAST_WAIT)
+            finally:  # a further Ctrl-C ends the wait
+                for number, handler in self._handlers().items():
+                    if signal.getsignal(number) == handler:
+                        signal.signal(number, previous[number] or signal.SIG_DFL)
+                with suppress(Exception):  # the session may have been stopped
+                    self._jobs.end()
 
-    def _handlers(self) -> dict[int, Callable[[int, FrameType | None], None]]:
+    def _handlers(self) -> dict[signal.Signals, Callable[[int, FrameType | None], None]]:
         return {signal.SIGINT: self._press} | ({} if _WAKE is None else {_WAKE: self._wake})
 
     def _press(self, _: int, frame: FrameType | None) -> None:
