@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Protocol, TypeVar, cast
@@ -155,7 +155,7 @@ class _Interrupt:
                 with suppress(Exception):  # the session may have been stopped
                     self._jobs.end()
 
-    def _handlers(self) -> dict[signal.Signals, Callable[[int, FrameType | None], None]]:
+    def _handlers(self) -> Mapping[signal.Signals, Callable[[int, FrameType | None], None]]:
         return {signal.SIGINT: self._press} | ({} if _WAKE is None else {_WAKE: self._wake})
 
     def _press(self, _: int, frame: FrameType | None) -> None:
