@@ -39,6 +39,12 @@ LEFT: dict[str, int] = {
     "python/test_spark_row_changes.py::test_commits_of_others": 2,
     "python/test_spark_maintain.py::test_what_holds_without_spark_holds_with_it": 3,
     "python/test_interrupts.py::test_ctrl_c_ends_a_verb_and_changes_nothing": 5,
+    "python/test_far_interrupts.py::test_ctrl_c_while_a_store_says_nothing": 3,
+    "python/test_far_interrupts.py::test_ctrl_c_with_a_far_store": 7,
+    "python/test_far_interrupts.py::test_ctrl_c_with_a_slow_catalog": 5,
+    "python/test_spark_interrupts.py::test_ctrl_c_at_any_moment_of_a_verb": 5,
+    "python/test_spark_interrupts.py::test_ctrl_c_cancels_the_jobs_of_a_verb": 5,
+    "python/test_spark_interrupts.py::test_ctrl_c_with_spark_connect": ALL,
     "python/test_bad_input.py::test_a_large_chunk_is_taken_as_it_is": ALL,
     # Servers, whose answers and failures are gone through one by one.
     "python/test_rest_answers.py::test_every_value_of_an_answer_may_be_wrong[updateTable]": ALL,

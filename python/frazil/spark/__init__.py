@@ -26,6 +26,7 @@ from frazil.spark import functions
 from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
+from frazil.spark.jobs.interrupts import interruptible
 from frazil.spark.planning.executors import plan, read_tasks
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, merge_into, update, upsert
@@ -65,8 +66,8 @@ __all__ = [
     "write_stream",
 ]
 
-# Wrong arguments are refused before anything is done.
+# Wrong arguments are refused before anything is done. Ctrl-C ends the jobs.
 for _name in __all__:
     _function = globals()[_name]
     if inspect.isfunction(_function):
-        globals()[_name] = checked(_function)
+        globals()[_name] = interruptible(checked(_function))

@@ -23,6 +23,7 @@ from frazil.requests.maintenance import (
     orphan_part,
     result,
 )
+from frazil.spark.jobs.interrupts import interruptible
 from frazil.spark.jobs.job import unless_committed
 from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
@@ -34,6 +35,7 @@ _FOLDERS, _MANIFESTS = 8, 16
 _Result = TypeVar("_Result")
 
 
+@interruptible
 def compact(spark: SparkSession, table: _core.Table, action: Maintenance.Compact) -> tuple[_core.Table, Compacted]:
     """Compacts an Iceberg table. Also returns the table's new version.
 
@@ -101,6 +103,7 @@ class _Compaction:
         return done._replace(**{name: getattr(done, name) + getattr(self._last, name) for name in counted})
 
 
+@interruptible
 def rewrite_position_deletes(
     spark: SparkSession, table: _core.Table, action: Maintenance.RewritePositionDeletes
 ) -> tuple[_core.Table, RewrittenDeletes]:
@@ -119,6 +122,7 @@ def rewrite_position_deletes(
     return newest, result(RewrittenDeletes, done)
 
 
+@interruptible
 def remove_orphan_files(
     spark: SparkSession, table: _core.Table, options: OrphanOptions
 ) -> tuple[_core.Table, OrphanFiles]:

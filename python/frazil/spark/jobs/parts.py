@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
 from frazil.requests.maintenance import do_part, read_part, remove_files_of
+from frazil.spark.jobs.interrupts import sweep_twice
 from frazil.spark.jobs.job import attempt_number
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.workers.remote import on_executors
@@ -76,8 +77,8 @@ class PartsJob:
                     return [done[number] for number in range(len(parts))]
                 if attempt == _RETRIES or not all(isinstance(error, StoreError) for error in errors):
                     raise errors[0]
-        except BaseException:
-            self.give_up()
+        except BaseException as error:
+            sweep_twice(self.give_up, error)
             raise
         return []
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Literal, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -28,6 +29,7 @@ from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
 from frazil.spark.columns import quoted
+from frazil.spark.jobs.interrupts import sweep_twice
 from frazil.spark.lanes.spark_paths import place_for_spark
 from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_type
@@ -262,8 +264,8 @@ def write_job_folder(df: DataFrame, table: Table, job: str) -> CommitMessage:
         if message.record_count == 0:
             delete_job_folder(table, folder)
         return message
-    except BaseException:
-        delete_job_folder(table, folder)
+    except BaseException as error:
+        sweep_twice(partial(delete_job_folder, table, folder), error)
         raise
 
 
