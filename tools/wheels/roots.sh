@@ -69,7 +69,8 @@ CC
   cd "$build/python"
   ZLIB_CFLAGS="-I$build/installed/include" ZLIB_LIBS="-L$build/installed/lib -lz" "$source/configure" -q --prefix=/opt/py314 \
     --host="$host" --build="$(gcc -dumpmachine)" --with-build-python="$folder/glibc/opt/py314/bin/python3.14" \
-    --without-ensurepip --disable-test-modules ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no >configure.log 2>&1
+    --without-ensurepip --disable-test-modules ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no \
+    ac_cv_libatomic_needed=no >configure.log 2>&1
   make -s -j2 >make.log 2>&1
   make -s install DESTDIR="$1" >>make.log 2>&1
   cd "$folder"
