@@ -21,15 +21,11 @@ import pytest
 
 import frazil as fz
 from frazil import col
+from habit_fixtures import catalog
+
+__all__ = ["catalog"]
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "city": ["Oslo", "Bergen", "Oslo"], "x": [0.5, None, 1.5]})
-
-
-@pytest.fixture
-def catalog() -> fz.Catalog:
-    catalog = fz.catalog(type="memory")
-    catalog.create_namespace("db")
-    return catalog
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 from frazil.names import others
 from frazil.names.similar import similar
 
-__all__ = ["answer", "column_answer"]
+__all__ = ["ALWAYS", "answer", "column_answer", "similar_answer"]
 
 _OWNERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Table": (
@@ -34,14 +34,19 @@ _OWNERS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Where a name of another class is, by the class that was asked."""
 
+ALWAYS = {
+    "Catalog": "a table is `load_table('namespace.table')`",
+    "Term": "a member of a struct is `frazil.col('struct.member')`",
+}
+"""What to write for any other name, by the class that was asked."""
 
-def answer(asked: Any, owner: str, name: str) -> str | None:
-    """What to write for a name that the class does not have, or None.
+
+def answer(owner: str, name: str) -> str | None:
+    """What to write for a name of a neighbour, or None.
 
     Args:
-        asked: The object that was asked.
-        owner: The name of its class.
-        name: The name.
+        owner: The name of the class that was asked.
+        name: The name that it does not have.
     """
     for path, neighbour in _OWNERS.get(owner, ()):
         if (cls := _class(neighbour)) is None:
@@ -53,7 +58,15 @@ def answer(asked: Any, owner: str, name: str) -> str | None:
         word = re.match(r"[a-z_]+", known[1]) if known is not None else None
         if known is not None and word is not None and hasattr(_class(neighbour), word[0]):
             return others.sentence(name, (known[0], f"{path}.{known[1]}"))
-    meant = similar(name, [one for one in dir(type(asked)) if not one.startswith("_")])
+        if known is not None and neighbour == "Scan":
+            return others.sentence(name, (known[0], known[1].replace("scan", "table.scan()")))
+    return None
+
+
+def similar_answer(owner: str, name: str) -> str | None:
+    """The name of the class that a mistyped one most likely means, or None."""
+    cls = _class(owner)
+    meant = None if cls is None else similar(name, [one for one in dir(cls) if not one.startswith("_")])
     return None if meant is None else f"did you mean `{meant}`?"
 
 
@@ -67,12 +80,14 @@ def _class(name: str) -> Any:
         except ImportError:
             return None
         return pa.Table
-    return frazil.maintain.Maintain if name == "Maintain" else getattr(frazil, name)
+    found = getattr(frazil.maintain, name, None) if name not in frazil.__all__ else getattr(frazil, name)
+    return found if isinstance(found, type) else None
 
 
 def column_answer(asked: Any, name: str) -> str | None:
     """What to write for a column, if the name is one of the table that was asked."""
-    if all(base.__name__ != "Table" for base in type(asked).__mro__):
+    kind = next((base.__name__ for base in type(asked).__mro__ if base.__name__ in ("Table", "Scan")), None)
+    if kind is None:
         return None
     try:
         is_column = name in asked.schema.names
@@ -81,4 +96,4 @@ def column_answer(asked: Any, name: str) -> str | None:
         return None
     if not is_column:
         return None
-    return f"`{name}` is a column: write `scan(select={name!r})`"
+    return f"`{name}` is a column: write `{'scan(select=' if kind == 'Table' else 'select('}{name!r})`"
