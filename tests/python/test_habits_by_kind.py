@@ -47,6 +47,9 @@ IMPORTS = {
     "from frazil.schema.data_types import AtomicType": "pyarrow's types, as in pyarrow.int64()",
     "import frazil.Table": "write `frazil.Table`",
     "import frazil.catlog": "did you mean `frazil.catalog`?",
+    "import frazil.pandas": "No module named 'frazil.pandas': write `import pandas`",
+    "import frazil.serializers": "the names of Frazil are in `frazil` itself, such as `frazil.catalog`",
+    "import frazil.table.upsert_util": "the names of Frazil are in `frazil` itself, such as `frazil.catalog`",
     "import frazil.dataset": "lancedb's `dataset` is `frazil.open_table(path)` here",
     "from frazil.sql.functions import lit": "Spark's `sql` is `frazil.spark.sql(spark, query)` here",
 }
@@ -66,8 +69,8 @@ def test_modules_that_do_not_exist_stay_so() -> None:
         assert importlib.util.find_spec(name) is None
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module(name)
-    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'frazil\.nothing_like_it'$"):
-        importlib.import_module("frazil.nothing_like_it")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'frazil\._nothing_like_it'$"):
+        importlib.import_module("frazil._nothing_like_it")
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'nothing_like_it'$"):
         importlib.import_module("nothing_like_it")
     assert not hasattr(fz.table, "__path__")
@@ -150,6 +153,26 @@ ANSWERED = {
     "table.scan().hash_rows()": "Polars' `hash_rows` is `to_polars().hash_rows(…)` here",
     "table.schema.empty_table()": "pyarrow's `empty_table` is `to_arrow().empty_table(…)` here",
     "fz.enable_string_cache()": "Polars' `enable_string_cache` is `polars.enable_string_cache(…)` here",
+    # Names that share a word, and names that nothing is known about.
+    "table.append_rows(ROWS)": "'Table' object has no attribute 'append_rows': did you mean `append`?",
+    "table.delete_where('id = 1')": "did you mean `delete`?",
+    "table.row_count": "did you mean `scan().count`?",
+    "table.maintain.expire_all()": "did you mean `expire_snapshots`?",
+    "table.inspect.snapshot_list()": "did you mean `snapshots`?",
+    "table.foobar()": "rows are read by `scan(…)`, and changed by `append`, `overwrite`, `update`, `delete`, `upsert`",
+    "table.scan().foobar()": "rows are read by `to_arrow()`, `to_pandas()`, `to_polars()` or `to_duckdb()`",
+    "table.schema['id'].foobar": "its names are children, doc, id, name, required, type",
+    "table.scan().estimate().foobar": "'Estimate' object has no attribute 'foobar'",
+    "table.scan().statistics().foobar": "'Statistics' object has no attribute 'foobar': its names are",
+    "table.scan().statistics().max_value": "its names are",
+    "catalog.duplicate_table('db.t')": "a table is `load_table('namespace.table')`",
+    "catalog.modify_namespace('db')": "did you mean `update_namespace_properties`?",
+    "catalog.alter_namespace('db')": "did you mean `update_namespace_properties`?",
+    "table.update_rows('true', {})": "did you mean `update`?",
+    "fz.open_catalog('x')": "did you mean `frazil.catalog`?",
+    "table.scan().count('id')": "too many positional arguments. It takes no arguments",
+    "fz.HadoopCatalog('x')": "frazil.catalog(warehouse=…)",
+    "fz.foobar('x')": "start with `frazil.catalog(…)`, `frazil.load_table(name)` or `frazil.open_table(path)`",
     # Columns.
     "table.scan().city": "`city` is a column: write `select('city')`",
     "table.scan(id=1)": "`id` is a column: write a filter, col('id') == value",
@@ -179,7 +202,7 @@ ANSWERED = {
     "exec('table[\"x\"] = 1')": "table.update(where, {'x': 1})",
     "exec('del table[\"id\"]')": "table.update_schema().drop_column(x)",
     "exec('from frazil import Tabel')": "cannot import name 'Tabel' from 'frazil'. Did you mean 'Table'?",
-    "exec('from frazil.refs import Nothing')": "Its names are listed by dir(frazil.refs)",
+    "exec('from frazil.refs import Nothing')": "its names are listed by dir(frazil.refs)",
 }
 
 
@@ -206,7 +229,7 @@ def test_names_of_libraries_that_are_not_loaded_are_not_looked_up(
     table: fz.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "pandas")
-    with pytest.raises(AttributeError, match=r"^'Table' object has no attribute 'memory_usage'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'memory_usage': rows are read by `scan\(…\)`"):
         table.memory_usage  # noqa: B018
     assert "pandas" not in sys.modules
     assert not hasattr(table, "isnull")

@@ -118,12 +118,15 @@ def _answer_of(asked: Any, name: str) -> str | None:
         return f"did you mean `{snake}`?"
     if snake != name and (known := _answer(owners, snake, name)) is not None:
         return known
-    finders = (neighbours.answer, libraries.answer, neighbours.similar_answer)
-    for find, owner in itertools.product(finders, owners):
+    for find, owner in itertools.product((neighbours.answer, libraries.answer), owners):
         for written in dict.fromkeys((name, snake)):
             if (found := find(owner, written)) is not None:
                 return found.replace(f"`{written}` is", f"`{name}` is", 1)
-    return next((neighbours.ALWAYS[owner] for owner in owners if owner in neighbours.ALWAYS), None)
+    return (
+        neighbours.similar_answer(asked, name)
+        or neighbours.related_answer(asked, name)
+        or neighbours.general_answer(asked)
+    )
 
 
 def _refuse_calls(name: str) -> Callable[..., object]:
@@ -187,12 +190,26 @@ def of_module(name: str, asked: FrameType | None, module: str = "frazil", known:
         from frazil.names import libraries
 
         answer = libraries.answer(module, name)
+    if answer is None and meant is None:
+        answer = _of_related(module, name, known)
     said = f": {answer}" if answer is not None else "" if meant is None else f". Did you mean '{meant}'?"
     if asked is not None and asked.f_back is not None and _imports(asked.f_back):
         # Python would replace the text of an AttributeError.
-        said = said or f". Its names are listed by dir({module})"
         return ImportError(f"cannot import name {name!r} from {module!r}{said}", name=module)
     return AttributeError(f"{message}{said}")
+
+
+def _of_related(module: str, name: str, known: Iterable[str]) -> str | None:
+    """What to write for a name of a module that nothing is known about."""
+    import frazil
+    from frazil.names.related import related
+
+    # Functions go before classes: `open_catalog` means `catalog` rather than `Catalog`.
+    if (found := related(name, sorted(known or frazil.__all__, key=lambda one: one[:1].isupper()))) is not None:
+        return f"did you mean `{module}.{found[1]}`?"
+    if module != "frazil":
+        return f"its names are listed by dir({module})"
+    return "start with `frazil.catalog(…)`, `frazil.load_table(name)` or `frazil.open_table(path)`"
 
 
 def of_call(module: str) -> TypeError:
@@ -276,7 +293,7 @@ def wrong_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
         many = "too many positional" in said or "multiple values" in said
         if many and (more := _SEVERAL.get(function.__name__)) is not None:
             return TypeError(f"{called}(): {said}: {more}")
-        return TypeError(f"{called}(): {said}. Its arguments are {_listed(names, is_method)}")
+        return TypeError(f"{called}(): {said}. {_listed(names, is_method)}")
     said = f"{called}() got an unexpected keyword argument {unknown!r}"
     if (answer := of_value(function.__name__, unknown)) is not None:
         return TypeError(f"{said}: {answer}")
@@ -284,7 +301,7 @@ def wrong_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
         return TypeError(f"{said}: {column}")
     if (meant := similar(unknown, names)) is not None:
         return TypeError(f"{said}. Did you mean '{meant}'?")
-    return TypeError(f"{said}. Its arguments are {_listed(names, is_method)}")
+    return TypeError(f"{said}. {_listed(names, is_method)}")
 
 
 def _of_column(asked: Any, name: str) -> str | None:
@@ -315,4 +332,5 @@ _SEVERAL = {
 
 
 def _listed(names: list[str], is_method: bool) -> str:
-    return ", ".join(names[1:] if is_method else names) or "none"
+    listed = ", ".join(names[1:] if is_method else names)
+    return f"Its arguments are {listed}" if listed else "It takes no arguments"

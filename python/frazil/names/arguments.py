@@ -93,6 +93,13 @@ _CREATED: dict[str, tuple[str, str]] = {
     "using": (_S, "format"),
     "provider": (_S, "format"),
     "replace": ("Ibis", "create_or_replace_table(…)"),
+    "pk": (_DUCK, "identifier_fields"),
+    "unique_keys": ("SQLAlchemy", "identifier_fields"),
+    "partitioning": (_A, "partition_by"),
+    "cluster_by": (_S, "sort_by"),
+    "sort_keys": ("Ibis", "sort_by"),
+    "metadata": (_A, "properties"),
+    "props": (_S, "properties"),
 }
 
 _OF_SCANS: dict[str, tuple[str, str]] = {
@@ -126,6 +133,9 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         **{name: known for name, known in _RETRIEVED.items() if known[1] != "limit"},
         "starting_version": (_D, "since"),
         "ending_version": (_D, "at"),
+        "start": (_D, "since"),
+        "end": (_D, "at"),
+        "until": (_D, "at"),
     },
     "read": _RETRIEVED,
     "head": {"n": (_L, "rows"), "limit": (_S, "rows")},
@@ -200,7 +210,12 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "table_or_uri": (_D, "identifier"),
         "table": (_L, "identifier"),
     },
-    "create_namespace": {"exist_ok": ("lancedb", "if_not_exists"), "ignore_if_exists": ("pypaimon", "if_not_exists")},
+    "create_namespace": {
+        "exist_ok": ("lancedb", "if_not_exists"),
+        "ignore_if_exists": ("pypaimon", "if_not_exists"),
+        "comment": (_S, "properties={'comment': text}"),
+        "location": (_S, "properties={'location': path}"),
+    },
     "drop_namespace": {
         "cascade": (_S, "drop_table(…) for each of list_tables(namespace), before it"),
         "ignore_if_not_exists": ("pypaimon", "if_exists"),
@@ -242,6 +257,8 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "expire_snapshots": {
         "retain_last_n": (_JAVA, "retain_last"),
         "retain_max": ("pypaimon", "retain_last"),
+        "keep": ("Python", "retain_last"),
+        "days": ("Python", "older_than=timedelta(days=…)"),
         "by_id": (_P, "snapshot_ids"),
         "by_ids": (_P, "snapshot_ids"),
         "retention_hours": (_D, "older_than"),
@@ -272,7 +289,12 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "move_after": {"after_name": (_P, "after_path")},
     "update_column": {"type": (_S, "field_type"), "new_type": (_JAVA, "field_type"), "comment": (_S, "doc")},
-    "explain": {"extended": (_S, "files"), "mode": (_S, "files")},
+    "explain": {
+        "extended": (_S, "files"),
+        "mode": (_S, "files"),
+        "format": (_DUCK, "explain().to_dict() or explain().to_html()"),
+    },
+    "plan": {"num_splits": (_S, "n"), "num_partitions": (_S, "n")},
     "compute_statistics": {"snapshot_id": (_S, "snapshot")},
     "between": {
         "inclusive": (_PANDAS, "(col('x') >= low) & (col('x') < high)"),
@@ -284,8 +306,8 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "set_default_value": {"default_value": (_P, "default")},
     "add_identity": {"source_column_name": (_P, "source")},
     "remove_field": {"name": (_P, "field")},
-    "asc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
-    "desc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
+    "asc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls"), "nulls_first": (_L, "nulls")},
+    "desc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls"), "nulls_first": (_L, "nulls")},
     "list_namespaces": {"namespace": (_P, "parent")},
     "create_view": {
         "view_version": (_P, "sql"),

@@ -9,9 +9,7 @@ __all__ = ["refuse_import"]
 
 
 def refuse_import(module: str, asked: FrameType | None, public: Iterable[str], modules: Iterable[str]) -> None:
-    """Raises the error for a module of the package that does not exist, if there is an answer for it.
-
-    Python itself raises the error for others.
+    """Raises the error for a module of the package that does not exist, with what to write.
 
     Args:
         module: The full name of the module.
@@ -22,6 +20,10 @@ def refuse_import(module: str, asked: FrameType | None, public: Iterable[str], m
     if asked is None or asked.f_code.co_name != "_find_and_load_unlocked":
         return
     parent, _, name = module.rpartition(".")
+    if name.startswith("_"):
+        return
+    import importlib.util
+
     from frazil.names import others
     from frazil.names.similar import similar
 
@@ -32,8 +34,10 @@ def refuse_import(module: str, asked: FrameType | None, public: Iterable[str], m
         answer = f"write `frazil.{name}`"
     elif parent == "frazil" and (meant := similar(name, modules)) is not None:
         answer = f"did you mean `frazil.{meant}`?"
+    elif importlib.util.find_spec(name) is not None:
+        answer = f"write `import {name}`"
     else:
-        return
+        answer = "the names of Frazil are in `frazil` itself, such as `frazil.catalog` and `frazil.open_table`"
     raise ModuleNotFoundError(f"No module named {module!r}: {'. '.join([answer, *_of_names(asked)])}", name=module)
 
 

@@ -60,6 +60,7 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("lancedb", "drop_table(…), for each of list_tables()", "drop_db"),
         ("Spark", "load_table(…).maintain", "call system"),
         ("Spark", "create_or_replace_table(…)", "create_or_replace"),
+        ("Ibis", "create_table(name, data=load_table(…).scan())", "clone_table copy_table"),
     ],
     "CatalogTransaction": [
         ("PyIceberg", "commit()", "commit_transaction"),

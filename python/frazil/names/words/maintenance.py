@@ -25,6 +25,11 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("Spark", "table.add_files(paths)", "add_files migrate snapshot"),
         ("Spark", "table.changes(…)", "create_changelog_view"),
         ("Spark", "table.inspect.history()", "ancestors_of"),
+        ("Python", "expire_snapshots() and remove_orphan_files()", "clean cleanup gc"),
+        ("lancedb", "compact()", "compact_files rewrite"),
+        ("Spark", "compact(sort_by=…) or compact(zorder_by=…)", "sort zorder"),
+        ("Python", "table.repair()", "repair"),
+        ("Java Iceberg", "expire_snapshots(snapshot_ids=ids)", "delete_snapshots"),
     ],
     "Compacted": [
         (
@@ -69,6 +74,9 @@ added_data_files_count failed_data_files_count removed_delete_files_count rewrit
         ("Spark", "table.scan().statistics()", "statistics"),
         ("Spark", "table.scan().estimate()", "size"),
         ("PyIceberg", "all_files()", "all_known_files"),
+        ("Spark", "table.schema, or schemas()", "columns"),
+        ("Python", "snapshots() or history()", "log summary"),
+        ("Spark", "table.scan().statistics()", "stats"),
     ],
 }
 """By the class that is asked: the library, what to write, and the names."""

@@ -143,6 +143,9 @@ aggregate create create_view fetch_df fetchdf fetchmany fetchnumpy fetchone orde
         ("PyIceberg", "to_arrow()", "to_bodo"),
         ("pyarrow", "to_arrow_batch_reader().read_next_batch()", "read_next_batch"),
         ("pyarrow", "len(schema)", "num_columns"),
+        ("Ibis", "to_arrow()", "to_ibis"),
+        ("Polars", "select(…), with the columns that stay", "exclude"),
+        ("pyarrow", "for batch in scan", "batches"),
     ],
     "Split": [
         ("pyarrow", "to_arrow()", "read read_all to_table"),

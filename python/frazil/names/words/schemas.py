@@ -91,6 +91,11 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("Java Iceberg", "commit()", "apply"),
         ("Java Iceberg", "make_column_optional(name)", "set_nullable"),
         ("Java Iceberg", "move_first(name), move_after(name, other) or move_before(name, other)", "move"),
+        ("Spark", "update_column(…)", "alter change_column"),
+        ("Python", "add_column(name, type)", "add"),
+        ("Spark", "require_column(name)", "set_not_null"),
+        ("Python", "not needed: leave commit() out", "rollback"),
+        ("Spark", "move_first(name), move_after(name, other) or move_before(name, other)", "reorder"),
     ],
     "UpdatePartitionSpec": [
         ("Spark", "add_field(…)", "add_partition_field"),
@@ -99,10 +104,13 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("Java Iceberg", "add_field(…)", "addField"),
         ("Polars", "remove_field(name)", "drop"),
         ("Java Iceberg", "commit()", "apply"),
+        ("Python", "add_field(…)", "add"),
+        ("Spark", "remove_field(name)", "drop_field remove"),
     ],
     "UpdateSortOrder": [
         ("Spark", "asc(column) or desc(column)", "add_field order_by sort_by"),
         ("Java Iceberg", "commit()", "apply"),
+        ("Python", "asc(column) or desc(column)", "add"),
     ],
 }
 """By the class that is asked: the library, what to write, and the names."""

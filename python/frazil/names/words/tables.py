@@ -198,6 +198,14 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("Java Iceberg", "scan(since=…)", "incremental_scan"),
         ("Java Iceberg", "delete(where), update(…), upsert(…) or merge(…)", "new_row_delta"),
         ("Java Iceberg", "maintain.compact()", "new_rewrite"),
+        ("Python", "refresh()", "reload sync"),
+        ("Spark", "scan().estimate()", "num_files size_in_bytes storage_size"),
+        ("DuckDB", "transaction()", "begin batch"),
+        ("Ibis", "catalog.drop_table(name)", "delete_table drop_table"),
+        ("Ibis", "catalog.rename_table(name, to)", "rename_table"),
+        ("pypaimon", "set_properties(…)", "set_options"),
+        ("Ibis", "scan().to_arrow()", "to_ibis"),
+        ("PyIceberg", "snapshot.id", "current_snapshot_id current_version"),
     ],
     "Snapshot": [
         ("PyIceberg", "id", "snapshot_id"),
@@ -216,6 +224,8 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("pypaimon", "operation", "commit_kind"),
         ("pypaimon", "summary['total-records']", "total_record_count"),
         ("PyIceberg", "_asdict()", "dict model_dump to_dict"),
+        ("Java Iceberg", "timestamp", "committed timestamp_millis"),
+        ("Java Iceberg", "table.inspect.files(at=id)", "added_files files"),
     ],
     "LastCommit": [
         ("PyIceberg", "rows_added", "rows_inserted num_rows rows"),
@@ -251,6 +261,8 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("DuckDB", "abort()", "rollback"),
         ("Java Iceberg", "commit()", "commitTransaction"),
         ("Java Iceberg", "append(data)", "newAppend"),
+        ("Python", "commit()", "save execute"),
+        ("PyIceberg", "table.maintain.expire_snapshots()", "remove_snapshots"),
     ],
     "Ref": [
         ("PyIceberg", "type", "snapshot_ref_type"),
@@ -273,12 +285,17 @@ NAMES: dict[str, list[tuple[str, str, str]]] = {
         ("PyIceberg", "[ref for ref in refs.values() if ref.type == 'tag']", "tags"),
         ("PyIceberg", "[ref for ref in refs.values() if ref.type == 'branch']", "branches"),
         ("PyIceberg", "refs['main']", "main"),
+        ("Git", "create_branch(name) or create_tag(name)", "add branch tag"),
+        ("Git", "table.scan(at=name)", "checkout"),
+        ("Python", "list(refs)", "names"),
     ],
     "Snapshots": [
         ("pyarrow", "table.inspect.snapshots()", "to_arrow to_pandas to_polars to_table"),
         ("Java Iceberg", "table.snapshot", "current latest"),
         ("Python", "[one for one in table.snapshots if …]", "filter where"),
         ("Python", "table.snapshot_by_id(id)", "by_id get"),
+        ("Python", "table.snapshots[0] or table.snapshots[-1]", "first last"),
+        ("Python", "[one.id for one in table.snapshots]", "ids keys items values"),
     ],
 }
 """By the class that is asked: the library, what to write, and the names."""
