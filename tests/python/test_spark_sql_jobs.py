@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import frazil as fz
-from sql_fixtures import ROWS, lake, settings
+from sql_fixtures import ROWS, empty_lake, lake, settings
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
-__all__ = ["lake", "settings"]
+__all__ = ["empty_lake", "lake", "settings"]
 
 CONNECTOR = "org.apache.iceberg.spark.SparkCatalog"
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import frazil as fz
-from sql_fixtures import lake, settings
+from sql_fixtures import empty_lake, lake, settings
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
-__all__ = ["lake", "settings"]
+__all__ = ["empty_lake", "lake", "settings"]
 
 
 def test_catalogs_of_settings(spark: Any, settings: Any, lake: fz.Catalog, tmp_path: Path) -> None:
