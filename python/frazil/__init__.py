@@ -18,7 +18,7 @@ come in and go out as Arrow data. `frazil.spark` reads and writes tables with Py
 
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
@@ -194,6 +194,9 @@ class _Module(ModuleType):
         def __getattr__(self, name: str) -> object:
             from frazil import names
 
+            if name == "__path__":
+                # Python asks for it to import a module below this one, as in `import frazil.table.refs`.
+                _Imports.refuse(sys._getframe(1))
             raise names.of_module(name, sys._getframe(), self.__name__, vars(self).get("__all__", ()))
 
         def __call__(self, *_: object, **__: object) -> None:
@@ -214,6 +217,9 @@ class _Package(ModuleType):
         is_own = value is sys.modules.get(f"{__name__}.{name}")
         if is_own and (name in (*_SHOWN_MODULES, "maintain") or name in _HOMES) and type(value) is ModuleType:
             value.__class__ = _Module
+            for below, module in vars(value).items():
+                if type(module) is ModuleType and module.__name__ == f"{value.__name__}.{below}":
+                    module.__class__ = _Module
         if name == "catalog" and isinstance(value, ModuleType):
             value = value.catalog
         super().__setattr__(name, value)
@@ -223,7 +229,27 @@ class _Package(ModuleType):
         return import_module, (self.__name__,)
 
 
+class _Imports:
+    """Looks at imports of modules below `frazil` after all others. It finds none, and says what to write instead."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname.startswith("frazil."):
+            # The caller is a function of `importlib`, and its caller may be the statement's.
+            cls.refuse(sys._getframe(2))
+
+    @staticmethod
+    def refuse(asked: FrameType) -> None:
+        module = asked.f_locals.get("name", "")
+        if module.startswith("frazil.") and module.split(".")[1] not in ("names", "_core"):
+            from frazil.names import imports
+
+            imports.refuse_import(module, asked, __all__, sorted({*_MODULES, "catalog"}))
+
+
 sys.modules[__name__].__class__ = _Package
+if not any(getattr(finder, "__name__", "") == "_Imports" for finder in sys.meta_path):
+    sys.meta_path.append(_Imports)
 
 if not TYPE_CHECKING:
 

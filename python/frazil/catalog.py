@@ -18,7 +18,7 @@ from frazil.display import tables
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.expr import Columns, Term
 from frazil.foreign import pyiceberg_catalogs
-from frazil.names import answers
+from frazil.names import Answering, answers
 from frazil.requests.new_table import NewTable
 from frazil.requests.unfinished import Unfinished
 from frazil.schema import PartitionSpec, Schema, SortOrder, core_schema, new_schema
@@ -187,7 +187,7 @@ class CatalogTransaction:
 
 @answers()
 @checked
-class Catalog:
+class Catalog(metaclass=Answering):
     """A catalog: namespaces, and tables in them. `frazil.catalog` opens one.
 
     Dots separate nested namespaces (`a.b`). A table's identifier is its namespace and its name: `a.b.events`.
@@ -239,7 +239,7 @@ class Catalog:
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
-        self, namespace: str, removals: Columns = (), updates: Mapping[str, object] | None = None
+        self, namespace: str, removals: Columns | None = None, updates: Mapping[str, object] | None = None
     ) -> None:
         """Changes the properties of a namespace.
 
@@ -253,7 +253,8 @@ class Catalog:
             InvalidInputError: A property is in both arguments.
             UnsupportedError: The catalog is a file-system catalog, whose namespaces have no properties.
         """
-        self._core.update_namespace_properties(namespace, list(arguments.columns(removals)), arguments.texts(updates))
+        removed = [] if removals is None else list(arguments.columns(removals))
+        self._core.update_namespace_properties(namespace, removed, arguments.texts(updates))
 
     def drop_namespace(self, namespace: str, if_exists: bool = False) -> None:
         """Removes a namespace that has no tables.
@@ -543,6 +544,7 @@ class Catalog:
     def drop_table(
         self,
         identifier: str,
+        *,
         purge: bool = False,
         outside_locations: Paths | None = None,
         if_exists: bool = False,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number, plain
+from frazil.names import answers
 
 __all__ = ["Estimate"]
 
@@ -27,6 +28,7 @@ _KINDS = {
 _OPENED = ("bytes", "data_manifests", "delete_manifests")
 
 
+@answers()
 class Estimate(NamedTuple):
     """The cost of planning a scan, from the manifest lists alone.
 

@@ -20,6 +20,7 @@ from frazil.display.figures import (
 )
 from frazil.display.tables import public
 from frazil.exceptions import InvalidInputError
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
+@answers()
 class Explain:
     """The pruning funnel of a scan: for each step, how much came in, how much was kept, and what decided.
 

@@ -11,7 +11,7 @@ from frazil.display import tables
 from frazil.display.figures import plain
 from frazil.display.terms import term_text
 from frazil.exceptions import InvalidInputError, NotFoundError
-from frazil.names import answers
+from frazil.names import Answering, answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ class Field(NamedTuple):
 
 @answers("schema")
 @checked
-class Schema:
+class Schema(metaclass=Answering):
     """A table's columns at one time.
 
     `frazil.Schema(source)` takes a `pyarrow.Schema` or anything else with `__arrow_c_schema__`.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from frazil.display import tables
 from frazil.display.figures import amount, plain
+from frazil.names import answers
 
 __all__ = ["ColumnStatistics", "Fact", "Statistics"]
 
@@ -23,6 +24,7 @@ class Fact(NamedTuple):
     exact: bool
 
 
+@answers()
 class ColumnStatistics(NamedTuple):
     """Statistics of one column of a scan's rows, from metadata.
 
@@ -47,6 +49,7 @@ class ColumnStatistics(NamedTuple):
     max: Fact
 
 
+@answers()
 class Statistics:
     """Statistics of the rows of a scan, from metadata. `statistics["id"].max` is a figure of one column.
 

@@ -15,7 +15,7 @@ from frazil.display import tables
 from frazil.display.commits import changed, rows_of
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Columns, Filter
-from frazil.names import Items, answers
+from frazil.names import Answering, Snapshots, answers
 from frazil.requests import evolution
 from frazil.requests import rows as row_requests
 from frazil.requests.handle import TableHandle
@@ -77,7 +77,7 @@ class Snapshot(NamedTuple):
 
 @answers()
 @checked
-class Table(TableHandle, RowChanges):
+class Table(TableHandle, RowChanges, metaclass=Answering):
     """A table, at the version that was read last.
 
     `open_table` and catalogs return tables. A table object does not change while others commit. `refresh()` reads the
@@ -191,7 +191,7 @@ class Table(TableHandle, RowChanges):
     @property
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that the table still has, oldest first."""
-        return Items([_snapshot(s) for s in self._core.snapshots()], "snapshots")
+        return Snapshots(map(_snapshot, self._core.snapshots()))
 
     def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot with an id. It is None if the table does not have it, or no longer."""

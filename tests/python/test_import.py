@@ -46,6 +46,7 @@ OPENED = {
     ),
     *(
         "names.answers",
+        "names.called",
         "names.operations",
         "names.similar",
         "requests",

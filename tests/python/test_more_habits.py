@@ -21,15 +21,11 @@ import pytest
 
 import frazil as fz
 from frazil import col
+from habit_fixtures import catalog
+
+__all__ = ["catalog"]
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "city": ["Oslo", "Bergen", "Oslo"], "x": [0.5, None, 1.5]})
-
-
-@pytest.fixture
-def catalog() -> fz.Catalog:
-    catalog = fz.catalog(type="memory")
-    catalog.create_namespace("db")
-    return catalog
 
 
 @pytest.fixture
@@ -295,7 +291,7 @@ def test_a_missing_time_of_pandas_is_refused(table: fz.Table) -> None:
 
 def test_objects_that_are_not_complete_answer(table: fz.Table) -> None:
     """As while a pickle is read."""
-    with pytest.raises(AttributeError, match=r"'Table' object has no attribute 'city'$"):
+    with pytest.raises(AttributeError, match=r"'Table' object has no attribute 'city': rows are read by"):
         fz.Table.__new__(fz.Table).city  # noqa: B018
     again = pickle.loads(pickle.dumps(table.last_commit))
     assert again == table.last_commit

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import frazil as fz
+from sql_fixtures import ROWS, empty_lake, lake, settings
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
+__all__ = ["empty_lake", "lake", "settings"]
 
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("c", pa.string())])
-ROWS = pa.table([[1, 2, 3], ["a", "b", "a"]], schema=SCHEMA)
 CONNECTOR = "org.apache.iceberg.spark.SparkCatalog"
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> fz.Catalog:
-    catalog = fz.catalog("lake", warehouse=tmp_path / "lake")
-    catalog.create_namespace("db")
-    catalog.create_table("db.t", data=ROWS)
-    return catalog
-
-
-@pytest.fixture
-def settings(spark: Any) -> Iterator[Any]:
-    made: list[str] = ["spark.frazil.sql.current"]
-
-    def set_all(given: dict[str, str]) -> None:
-        for name, value in given.items():
-            made.append(name)
-            spark.conf.set(name, value)
-
-    yield set_all
-    for name in made:
-        spark.conf.unset(name)
 
 
 STATEMENTS = {

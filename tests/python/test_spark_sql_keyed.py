@@ -11,16 +11,11 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from sql_fixtures import empty_lake as lake
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> fz.Catalog:
-    catalog = fz.catalog("lake", warehouse=tmp_path / "lake")
-    catalog.create_namespace("db")
-    return catalog
+__all__ = ["lake"]
 
 
 @pytest.fixture

@@ -6,50 +6,26 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import frazil as fz
+from sql_fixtures import empty_lake, lake, settings
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
-
-ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "c": ["a", "b", "a"]})
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> fz.Catalog:
-    catalog = fz.catalog("lake", warehouse=tmp_path / "lake")
-    catalog.create_namespace("db")
-    catalog.create_table("db.t", data=ROWS)
-    return catalog
-
-
-@pytest.fixture
-def settings(spark: Any) -> Iterator[Any]:
-    made: list[str] = ["spark.frazil.sql.current"]
-
-    def set_all(**given: str) -> None:
-        for name, value in given.items():
-            made.append(name)
-            spark.conf.set(name, value)
-
-    yield set_all
-    for name in made:
-        spark.conf.unset(name)
+__all__ = ["empty_lake", "lake", "settings"]
 
 
 def test_catalogs_of_settings(spark: Any, settings: Any, lake: fz.Catalog, tmp_path: Path) -> None:
     place = str(tmp_path / "lake")
-    settings(**{"spark.frazil.catalog.one.type": "filesystem", "spark.frazil.catalog.one.warehouse": place})
+    settings({"spark.frazil.catalog.one.type": "filesystem", "spark.frazil.catalog.one.warehouse": place})
     connector = {"type": "hadoop", "warehouse": place, "io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"}
     connector |= {"table-default.k": "v", "table-override.format-version": "3", "cache-enabled": "false"}
-    settings(**{f"spark.sql.catalog.two.{key}": value for key, value in connector.items()})
-    settings(**{"spark.sql.catalog.two": "org.apache.iceberg.spark.SparkCatalog"})
+    settings({f"spark.sql.catalog.two.{key}": value for key, value in connector.items()})
+    settings({"spark.sql.catalog.two": "org.apache.iceberg.spark.SparkCatalog"})
     for name in ("one", "two"):
         assert fz.spark.sql(spark, f"select count(*) from {name}.db.t").first()[0] == 3
     fz.spark.sql(spark, "create table two.db.made (id bigint) tblproperties ('format-version' = '1')")
@@ -62,7 +38,7 @@ def test_catalogs_of_settings(spark: Any, settings: Any, lake: fz.Catalog, tmp_p
 
 def test_jdbc_settings(spark: Any, settings: Any, tmp_path: Path) -> None:
     settings(
-        **{
+        {
             "spark.sql.catalog.three": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.three.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "spark.sql.catalog.three.uri": f"jdbc:sqlite:file:{tmp_path}/c.db",
@@ -136,7 +112,7 @@ def test_tables_of_both(spark: Any, settings: Any, lake: fz.Catalog, tmp_path: P
     assert sql("select c from lake.db.t where c = :c", args={"c": "it's"}).collect() == [("it's",)]
     # What a backslash means in a text of SQL depends on a setting.
     for escapes in ("false", "true"):
-        settings(**{"spark.sql.parser.escapedStringLiterals": escapes})
+        settings({"spark.sql.parser.escapedStringLiterals": escapes})
         for text in ("\\' or true --", "c:\\new\\'table'", 'a"b`c'):
             sql("update lake.db.t set c = ? where id = ? and c <> ?", args=[text, 2, text])
             # Spark 4.1 itself changes backslashes in parameters of queries if this is set.

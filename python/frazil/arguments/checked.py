@@ -197,7 +197,11 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         # Notebooks and pytest leave this frame out of tracebacks.
         __tracebackhide__ = True
         pairs = zip(names, args, strict=False)
-        given = [checks[name](name, value) if name in checks else value for name, value in pairs]
+        try:
+            given = [checks[name](name, value) if name in checks else value for name, value in pairs]
+        except InvalidInputError as error:
+            _add_order(error, args, names)
+            raise
         more = args[len(names) :]
         if rest is not None and rest in checks:
             more = tuple(checks[rest](rest, value) for value in more)
@@ -224,6 +228,13 @@ def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _
         raise wrong
 
     return call  # type: ignore[return-value]
+
+
+def _add_order(error: FrazilError, args: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    """Says which arguments a function has, if one that was given by its place is of a wrong type."""
+    is_method = names[:1] in (("self",), ("cls",))
+    if error.hint is None and len(args) > 1 + is_method:
+        error._add_hint(f"The arguments in this order are {', '.join(names[is_method:])}", False)
 
 
 def _add_hint(error: FrazilError, args: tuple[Any, ...], function: Callable[..., Any]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term
 
-__all__ = ["check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_version"]
+__all__ = ["MODERN_MILLISECONDS", "check_options_of_pandas", "of_age", "of_columns", "of_filter", "of_version"]
 
-_MILLISECONDS = (10**12, 10**13)
-"""Milliseconds since 1970 that are between 2001 and 2286."""
+MODERN_MILLISECONDS = range(10**12, 10**13)
+"""Milliseconds since 1970 that are between 2001 and 2286. A number among them is most likely a time."""
 
 
 def of_filter(filter: object, argument: str) -> str:
@@ -74,7 +74,7 @@ def of_age(value: object, argument: str) -> str:
     # The parts of pandas' NaT, which is a date, are no numbers.
     if isinstance(value, dt.date) and isinstance(value.year, int):
         return f"Write {argument}=datetime({value.year}, {value.month}, {value.day}, tzinfo=timezone.utc)"
-    if isinstance(value, int) and _MILLISECONDS[0] <= value < _MILLISECONDS[1]:
+    if isinstance(value, int) and value in MODERN_MILLISECONDS:
         return f"Write {argument}=datetime.fromtimestamp({value} / 1000, timezone.utc)"
     return f"Write {argument}=datetime.timedelta(days=7), or {argument}=datetime(2026, 1, 31, tzinfo=timezone.utc)"
 

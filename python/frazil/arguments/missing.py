@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from frazil.arguments.hints import MODERN_MILLISECONDS
 from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import CorruptTableError, FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 
@@ -86,8 +87,8 @@ def _of_version(_: FrazilError, found: _Found) -> str | None:
 
 
 def _of_time(_: FrazilError, found: _Found) -> str | None:
-    """The answer to milliseconds since 1970 in place of a snapshot. These are the years from 2001 to 2286."""
-    if not 10**12 <= int(found[1]) < 10**13:
+    """The answer to milliseconds since 1970 in place of a snapshot."""
+    if int(found[1]) not in MODERN_MILLISECONDS:
         return None
     return f"For a time, write datetime.fromtimestamp({found[1]} / 1000, timezone.utc)"
 

@@ -175,12 +175,14 @@ def flag(argument: str, value: object) -> bool:
 def text(argument: str, value: str) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{argument} must be text, not {shown(value)}", hint=_dotted(value))
+        raise InvalidInputError(f"{argument} must be text, not {shown(value)}", hint=_named(argument, value))
     return unicode(argument, value)
 
 
-def _dotted(parts: object) -> str | None:
-    """What to write for a name that was given in parts, as PyIceberg takes it."""
+def _named(argument: str, parts: object) -> str | None:
+    """What to write for a name that was given in parts, as PyIceberg takes it, or as a table."""
+    if isinstance(getattr(parts, "_core", None), _core.Table):
+        return f"Write {argument}=table.name"
     if not isinstance(parts, (tuple, list)) or not parts or not all(isinstance(part, str) for part in parts):
         return None
     return f"Write '{'.'.join(parts)}'"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from frazil.display import tables
 from frazil.display.figures import amount, bytes_text, number
 from frazil.display.partitions import without_braces
+from frazil.names import answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +54,7 @@ class Totals(NamedTuple):
     bytes: int
 
 
+@answers()
 class Diff(NamedTuple):
     """What differs between two versions of a table: `table.diff(a, b)`.
 

@@ -57,6 +57,8 @@ _RETRIEVED: dict[str, tuple[str, str]] = {
     "sort_by": (_L, "scan().to_polars(lazy=True).sort(…)"),
     "dictionary_columns": (_P, "scan().to_arrow()[column].dictionary_encode()"),
     "stream": (_L, "scan().to_arrow_batch_reader()"),
+    "snapshot": (_JAVA, "at"),
+    "expr": (_PANDAS, "filter"),
 }
 _CREATED: dict[str, tuple[str, str]] = {
     "partition_spec": (_P, "partition_by"),
@@ -86,6 +88,43 @@ _CREATED: dict[str, tuple[str, str]] = {
     "mode": ("lancedb", "write_table(mode=…) or create_or_replace_table(…)"),
     "overwrite": ("Ibis", "create_or_replace_table(…)"),
     "schema_mode": (_D, "load_table(…).update_schema().union_by_name(schema)"),
+    "predicate": (_D, "load_table(…).overwrite(data, where=…)"),
+    "partition_keys": ("pypaimon", "partition_by"),
+    "using": (_S, "format"),
+    "provider": (_S, "format"),
+    "replace": ("Ibis", "create_or_replace_table(…)"),
+    "pk": (_DUCK, "identifier_fields"),
+    "unique_keys": ("SQLAlchemy", "identifier_fields"),
+    "partitioning": (_A, "partition_by"),
+    "cluster_by": (_S, "sort_by"),
+    "sort_keys": ("Ibis", "sort_by"),
+    "metadata": (_A, "properties"),
+    "props": (_S, "properties"),
+}
+
+_OF_SCANS: dict[str, tuple[str, str]] = {
+    "columns": (_A, "scan.select(…), before it"),
+    "filter": (_A, "scan.where(filter), before it"),
+    "row_filter": (_P, "scan.where(filter), before it"),
+    "limit": (_P, "scan.limit(n), before it"),
+    "use_threads": (_A, "not needed: files are read in parallel"),
+}
+"""Arguments of what reads the rows of a scan. The scan has them already."""
+
+_CONVERTED: dict[str, dict[str, tuple[str, str]]] = {
+    "to_arrow": {
+        "batch_size": (_A, "to_arrow_batch_reader()"),
+        "dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()"),
+    },
+    "to_arrow_batch_reader": {
+        "batch_size": (_A, "table.scan(options={'batch-rows': …})"),
+        "dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()"),
+    },
+    "to_duckdb": {"table_name": (_P, "to_duckdb(connection).create_view(name)"), "con": (_DUCK, "connection")},
+    "to_polars": {
+        "streaming": (_L, "to_polars(lazy=True).collect(engine='streaming')"),
+        "rechunk": (_L, "to_polars().rechunk()"),
+    },
 }
 
 ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
@@ -94,6 +133,9 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         **{name: known for name, known in _RETRIEVED.items() if known[1] != "limit"},
         "starting_version": (_D, "since"),
         "ending_version": (_D, "at"),
+        "start": (_D, "since"),
+        "end": (_D, "at"),
+        "until": (_D, "at"),
     },
     "read": _RETRIEVED,
     "head": {"n": (_L, "rows"), "limit": (_S, "rows")},
@@ -106,6 +148,8 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "merge_schema": (_S, "update_schema().union_by_name(schema), before it"),
         "partition_by": (_D, "update_partition_spec()"),
         "order_by": (_DUCK, "sort_by"),
+        "overwrite": (_DUCK, "overwrite(data)"),
+        "ignore_index": (_PANDAS, "not needed: rows have no index"),
     },
     "delete": {
         "case_sensitive": (_P, "not needed: names are case-sensitive"),
@@ -152,6 +196,8 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "predicate": (_D, "on"),
         "condition": (_S, "on"),
         "join_cols": (_P, "on"),
+        "when_matched_update_all": (_P, "when_matched_update"),
+        "when_not_matched_insert_all": (_P, "when_not_matched_insert"),
     },
     "delete_keys": {"keys": (_DUCK, "data")},
     "add_files": {"file_paths": (_P, "paths")},
@@ -164,7 +210,12 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "table_or_uri": (_D, "identifier"),
         "table": (_L, "identifier"),
     },
-    "create_namespace": {"exist_ok": ("lancedb", "if_not_exists"), "ignore_if_exists": ("pypaimon", "if_not_exists")},
+    "create_namespace": {
+        "exist_ok": ("lancedb", "if_not_exists"),
+        "ignore_if_exists": ("pypaimon", "if_not_exists"),
+        "comment": (_S, "properties={'comment': text}"),
+        "location": (_S, "properties={'location': path}"),
+    },
     "drop_namespace": {
         "cascade": (_S, "drop_table(…) for each of list_tables(namespace), before it"),
         "ignore_if_not_exists": ("pypaimon", "if_exists"),
@@ -176,20 +227,38 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
         "missing_ok": (_PANDAS, "if_exists"),
     },
     "rename_table": {"from_identifier": (_P, "identifier"), "to_identifier": (_P, "to"), "new_name": (_S, "to")},
-    "load_table": {"catalog": (_S, "frazil.catalog(name).load_table('namespace.table')")},
+    "load_table": {
+        "catalog": (_S, "frazil.catalog(name).load_table('namespace.table')"),
+        "snapshot_id": (_L, "load_table(…).scan(at=…)"),
+        "version": (_D, "load_table(…).scan(at=…)"),
+    },
+    "register_table": {"metadata_file": (_S, "metadata_location")},
     "open_table": {
         "properties": (_P, "storage_options"),
         "options": (_S, "storage_options"),
         "version": (_D, "frazil.open_table(…).scan(at=…)"),
         "snapshot_id": (_L, "frazil.open_table(…).scan(at=…)"),
         "table_uri": (_D, "location"),
+        "uri": ("lancedb", "location"),
+        "path": (_L, "location"),
+        "mode": ("Python", "not needed: a table is read and changed through one object"),
     },
     "set_current_snapshot": {"snapshot_id": (_P, "to"), "ref_name": (_P, "branch")},
-    "create_tag": {"retention": (_S, "max_ref_age_ms"), "snapshot_id": (_P, "at"), "tag_name": (_P, "name")},
-    "create_branch": {"snapshot_id": (_P, "at"), "branch_name": (_P, "name")},
+    "create_tag": {
+        "retention": (_S, "max_ref_age_ms=timedelta(days=…)"),
+        "retain": (_S, "max_ref_age_ms=timedelta(days=…)"),
+        "retain_days": (_S, "max_ref_age_ms=timedelta(days=…)"),
+        "snapshot_id": (_P, "at"),
+        "snapshot": (_JAVA, "at"),
+        "tag_name": (_P, "name"),
+    },
+    "create_branch": {"snapshot_id": (_P, "at"), "snapshot": (_JAVA, "at"), "branch_name": (_P, "name")},
     "rollback": {"snapshot_id": (_P, "to"), "timestamp": (_S, "to"), "version": (_D, "to")},
     "expire_snapshots": {
         "retain_last_n": (_JAVA, "retain_last"),
+        "retain_max": ("pypaimon", "retain_last"),
+        "keep": ("Python", "retain_last"),
+        "days": ("Python", "older_than=timedelta(days=…)"),
         "by_id": (_P, "snapshot_ids"),
         "by_ids": (_P, "snapshot_ids"),
         "retention_hours": (_D, "older_than"),
@@ -201,6 +270,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     "compact": {
         "target_size": (_D, "target_file_size_bytes"),
         "z_order": (_D, "zorder_by"),
+        "zorder": (_S, "zorder_by"),
         "sort_order": (_S, "sort_by"),
         "max_concurrent_tasks": (_D, "spark=session, for compaction by executors"),
         "max_concurrent_file_group_rewrites": (_S, "spark=session, for compaction by executors"),
@@ -219,7 +289,12 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "move_after": {"after_name": (_P, "after_path")},
     "update_column": {"type": (_S, "field_type"), "new_type": (_JAVA, "field_type"), "comment": (_S, "doc")},
-    "explain": {"extended": (_S, "files"), "mode": (_S, "files")},
+    "explain": {
+        "extended": (_S, "files"),
+        "mode": (_S, "files"),
+        "format": (_DUCK, "explain().to_dict() or explain().to_html()"),
+    },
+    "plan": {"num_splits": (_S, "n"), "num_partitions": (_S, "n")},
     "compute_statistics": {"snapshot_id": (_S, "snapshot")},
     "between": {
         "inclusive": (_PANDAS, "(col('x') >= low) & (col('x') < high)"),
@@ -227,29 +302,19 @@ ARGUMENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "like": {"escape": (_S, "a filter as text: \"x like '50/%' escape '/'\"")},
     "bucket": {"num_buckets": (_P, "buckets"), "numBuckets": (_S, "buckets"), "col": (_S, "column")},
-    "to_polars": {"streaming": (_L, "to_polars(lazy=True).collect(engine='streaming')")},
     "rename_column": {"path_from": (_P, "path"), "new_path": (_P, "new_name")},
     "set_default_value": {"default_value": (_P, "default")},
     "add_identity": {"source_column_name": (_P, "source")},
     "remove_field": {"name": (_P, "field")},
-    "asc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
-    "desc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls")},
+    "asc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls"), "nulls_first": (_L, "nulls")},
+    "desc": {"source_column_name": (_P, "source"), "null_order": (_P, "nulls"), "nulls_first": (_L, "nulls")},
     "list_namespaces": {"namespace": (_P, "parent")},
     "create_view": {
         "view_version": (_P, "sql"),
         "query": (_S, "sql"),
         "location": (_P, "not needed: the catalog decides"),
     },
-    "to_arrow": {
-        "columns": (_A, "select(…).to_arrow()"),
-        "batch_size": (_A, "to_arrow_batch_reader()"),
-        "dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()"),
-    },
-    "to_arrow_batch_reader": {
-        "batch_size": (_A, "table.scan(options={'batch-rows': …})"),
-        "dictionary_columns": (_P, "to_arrow()[column].dictionary_encode()"),
-    },
-    "to_duckdb": {"table_name": (_P, "to_duckdb(connection).create_view(name)")},
+    **{name: {**_OF_SCANS, **more} for name, more in _CONVERTED.items()},
     **{
         name: {"snapshot_id": (_P, "at"), "snapshot": (_JAVA, "at")}
         for name in ("data_files", "delete_files", "entries", "files", "partitions")

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 from frazil.names import others
+from frazil.names.related import related
 from frazil.names.similar import similar
 
-__all__ = ["answer", "column_answer"]
+__all__ = ["answer", "column_answer", "general_answer", "related_answer", "similar_answer"]
 
 _OWNERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Table": (
@@ -34,14 +35,27 @@ _OWNERS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Where a name of another class is, by the class that was asked."""
 
+_ALWAYS = {
+    "Catalog": "a table is `load_table('namespace.table')`",
+    "Maintain": "there are `compact(…)`, `expire_snapshots(…)`, `remove_orphan_files(…)`, and others in dir()",
+    "Predicate": "conditions are combined by `&`, `|` and `~`",
+    "Scan": "rows are read by `to_arrow()`, `to_pandas()`, `to_polars()` or `to_duckdb()`, which have more verbs",
+    "Table": "rows are read by `scan(…)`, and changed by `append`, `overwrite`, `update`, `delete`, `upsert` and "
+    "`merge`. See also `inspect`, `maintain`, `refs` and `update_schema()`",
+    "Term": "a member of a struct is `frazil.col('struct.member')`",
+}
+"""What to write for any other name, by the class that was asked."""
 
-def answer(asked: Any, owner: str, name: str) -> str | None:
-    """What to write for a name that the class does not have, or None.
+_MOST_NAMES = 20
+"""The most names of a class that are listed."""
+
+
+def answer(owner: str, name: str) -> str | None:
+    """What to write for a name of a neighbour, or None.
 
     Args:
-        asked: The object that was asked.
-        owner: The name of its class.
-        name: The name.
+        owner: The name of the class that was asked.
+        name: The name that it does not have.
     """
     for path, neighbour in _OWNERS.get(owner, ()):
         if (cls := _class(neighbour)) is None:
@@ -53,8 +67,52 @@ def answer(asked: Any, owner: str, name: str) -> str | None:
         word = re.match(r"[a-z_]+", known[1]) if known is not None else None
         if known is not None and word is not None and hasattr(_class(neighbour), word[0]):
             return others.sentence(name, (known[0], f"{path}.{known[1]}"))
-    meant = similar(name, [one for one in dir(type(asked)) if not one.startswith("_")])
-    return None if meant is None else f"did you mean `{meant}`?"
+        if known is not None and neighbour == "Scan":
+            return others.sentence(name, (known[0], known[1].replace("scan", "table.scan()")))
+    return None
+
+
+def similar_answer(asked: Any, name: str) -> str | None:
+    """The name of an object that a mistyped one most likely means, or None."""
+    meant = similar(name, _names(asked))
+    return None if meant is None or _does_other(name, meant) else f"did you mean `{meant}`?"
+
+
+def _does_other(name: str, meant: str) -> bool:
+    """Whether two names differ by the first of several words, as `alter_namespace` and `create_namespace`."""
+    first, _, rest = name.partition("_")
+    other, _, same = meant.partition("_")
+    return bool(rest) and rest == same and similar(first, [other]) is None
+
+
+def related_answer(asked: Any, name: str) -> str | None:
+    """The name of an object, or of a neighbour, that shares most words with another one, or None."""
+    places: list[tuple[str, Any]] = [("", asked)]
+    for base in type(asked).__mro__:
+        for path, neighbour in _OWNERS.get(base.__name__, ()):
+            if (other := _class(neighbour)) is not None and neighbour != "pyarrow.Table":
+                places.append((f"{path}.", other))
+    found = [(*one, path) for path, place in places if (one := related(name, _names(place))) is not None]
+    if not found:
+        return None
+    _, meant, path = max(found, key=lambda one: one[0])
+    return f"did you mean `{path}{meant}`?"
+
+
+def general_answer(asked: Any) -> str | None:
+    """What to write for a name that nothing is known about."""
+    for base in type(asked).__mro__:
+        if (known := _ALWAYS.get(base.__name__)) is not None:
+            return known
+    listed = _names(asked)
+    return f"its names are {', '.join(listed)}" if 0 < len(listed) <= _MOST_NAMES else None
+
+
+def _names(owner: Any) -> list[str]:
+    """The public names of an object or a class, without those that each tuple has."""
+    cls = owner if isinstance(owner, type) else type(owner)
+    of_tuples = dir(tuple) if issubclass(cls, tuple) else ()
+    return [one for one in dir(owner) if not one.startswith("_") and one not in of_tuples]
 
 
 def _class(name: str) -> Any:
@@ -67,12 +125,14 @@ def _class(name: str) -> Any:
         except ImportError:
             return None
         return pa.Table
-    return frazil.maintain.Maintain if name == "Maintain" else getattr(frazil, name)
+    found = getattr(frazil.maintain, name, None) if name not in frazil.__all__ else getattr(frazil, name)
+    return found if isinstance(found, type) else None
 
 
 def column_answer(asked: Any, name: str) -> str | None:
     """What to write for a column, if the name is one of the table that was asked."""
-    if all(base.__name__ != "Table" for base in type(asked).__mro__):
+    kind = next((base.__name__ for base in type(asked).__mro__ if base.__name__ in ("Table", "Scan")), None)
+    if kind is None:
         return None
     try:
         is_column = name in asked.schema.names
@@ -81,4 +141,4 @@ def column_answer(asked: Any, name: str) -> str | None:
         return None
     if not is_column:
         return None
-    return f"`{name}` is a column: write `scan(select={name!r})`"
+    return f"`{name}` is a column: write `{'scan(select=' if kind == 'Table' else 'select('}{name!r})`"

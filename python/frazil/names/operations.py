@@ -15,6 +15,8 @@ _NO_CLOSE = "{0} needs no `with`: nothing is open, so use it as it is"
 OPERATIONS: dict[str, dict[str, str]] = {
     "Table": {
         "__getitem__": _TABLE_ROWS,
+        "__setitem__": "rows are changed by `table.update(where, {'x': 1})`, and columns by `table.update_schema()`",
+        "__delitem__": "rows are deleted by `table.delete(where)`, columns by `table.update_schema().drop_column(x)`",
         "__len__": "the number of rows is `table.scan().count()`",
         "__enter__": _NO_CLOSE.format("a table") + ". Several changes in one commit: `with table.transaction() as tx:`",
         "__arrow_c_stream__": "a table is not its rows: write `table.scan()`, which Arrow libraries take",

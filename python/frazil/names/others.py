@@ -1,24 +1,25 @@
-"""The table of names: what libraries call a thing, and what it is called here.
+"""Names of other libraries, and what to write here.
 
-`ATTRIBUTES` has names of attributes and methods by the class that is asked for them. `ARGUMENTS` has names of arguments
-by the function, and `ENGINES` the names that are answered alike. Each name has the libraries that use it, and Frazil's
-words. The page `docs/guide/names.md` shows the same table.
+`ATTRIBUTES` has names of attributes and methods by the class that is asked for them; `frazil.names.words` lists them.
+`ARGUMENTS` has names of arguments by the function. Each name has the library that uses it, and Frazil's words. The page
+`docs/guide/names.md` shows the same tables.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from frazil.names.arguments import ARGUMENTS
-from frazil.names.engines import ENGINES
+from frazil.names.words import NAMES
 
-__all__ = ["ARGUMENTS", "ATTRIBUTES", "Known", "known", "sentence"]
+__all__ = ["ARGUMENTS", "ATTRIBUTES", "Known", "known", "page", "sentence"]
 
 Known: TypeAlias = tuple[str, str]
 """The library, and Frazil's words for the name."""
 
-_P, _S, _L, _D, _A = "PyIceberg", "Spark", "Polars", "delta-rs", "pyarrow"
-_PANDAS, _DUCK, _JAVA = "pandas", "DuckDB", "Java Iceberg"
+_MOST_SHOWN = 9
+"""The most names in a row of the page."""
 
 
 def sentence(name: str, known: Known) -> str:
@@ -30,560 +31,41 @@ def sentence(name: str, known: Known) -> str:
 
 def known(owner: str, name: str) -> Known | None:
     """The library and Frazil's words for an attribute of a class, or None."""
-    if (found := ATTRIBUTES.get(owner, {}).get(name)) is not None:
-        return found
-    for library, here, names in ENGINES.get(owner, []):
-        if name in names.split():
-            return library, here.format(name=name)
-    return None
+    return ATTRIBUTES.get(owner, {}).get(name)
 
 
 ATTRIBUTES: dict[str, dict[str, Known]] = {
-    "frazil": {
-        "load_catalog": (_P, "frazil.catalog('name')"),
-        "SqlCatalog": (_P, "frazil.catalog(type='sql', uri=…, warehouse=…)"),
-        "RestCatalog": (_P, "frazil.catalog(type='rest', uri=…)"),
-        "HiveCatalog": (_P, "frazil.catalog(type='hive', uri=…)"),
-        "GlueCatalog": (_P, "frazil.catalog(type='glue')"),
-        "InMemoryCatalog": (_P, "frazil.catalog(type='memory')"),
-        "StaticTable": (_P, "frazil.open_table(path)"),
-        "EqualTo": (_P, "col('x') == value"),
-        "NotEqualTo": (_P, "col('x') != value"),
-        "GreaterThan": (_P, "col('x') > value"),
-        "GreaterThanOrEqual": (_P, "col('x') >= value"),
-        "LessThan": (_P, "col('x') < value"),
-        "LessThanOrEqual": (_P, "col('x') <= value"),
-        "In": (_P, "col('x').is_in(values)"),
-        "NotIn": (_P, "col('x').not_in(values)"),
-        "IsNull": (_P, "col('x').is_null()"),
-        "NotNull": (_P, "col('x').is_not_null()"),
-        "IsNaN": (_P, "col('x').is_nan()"),
-        "NotNaN": (_P, "col('x').is_not_nan()"),
-        "StartsWith": (_P, "col('x').starts_with(prefix)"),
-        "NotStartsWith": (_P, "~col('x').starts_with(prefix)"),
-        "And": (_P, "left & right"),
-        "Or": (_P, "left | right"),
-        "Not": (_P, "~predicate"),
-        "AlwaysTrue": (_P, "'true'"),
-        "AlwaysFalse": (_P, "'false'"),
-        "Reference": (_P, "col('x')"),
-        "BucketTransform": (_P, "bucket(16, 'x')"),
-        "TruncateTransform": (_P, "truncate(4, 'x')"),
-        "YearTransform": (_P, "year('x')"),
-        "MonthTransform": (_P, "month('x')"),
-        "DayTransform": (_P, "day('x')"),
-        "HourTransform": (_P, "hour('x')"),
-        "IdentityTransform": (_P, "partition_by=['x']"),
-        "NestedField": (_P, "a field of a pyarrow.schema"),
-        "LongType": (_P, "pyarrow.int64()"),
-        "IntegerType": (_P, "pyarrow.int32()"),
-        "StringType": (_P, "pyarrow.string()"),
-        "DoubleType": (_P, "pyarrow.float64()"),
-        "TimestampType": (_P, "pyarrow.timestamp('us')"),
-        "TimestamptzType": (_P, "pyarrow.timestamp('us', 'UTC')"),
-        "DateType": (_P, "pyarrow.date32()"),
-        "BooleanType": (_P, "pyarrow.bool_()"),
-        "FloatType": (_P, "pyarrow.float32()"),
-        "DecimalType": (_P, "pyarrow.decimal128(precision, scale)"),
-        "TimeType": (_P, "pyarrow.time64('us')"),
-        "TimestampNanoType": (_P, "pyarrow.timestamp('ns')"),
-        "TimestamptzNanoType": (_P, "pyarrow.timestamp('ns', 'UTC')"),
-        "BinaryType": (_P, "pyarrow.binary()"),
-        "FixedType": (_P, "pyarrow.binary(length)"),
-        "UUIDType": (_P, "pyarrow.uuid()"),
-        "ListType": (_P, "pyarrow.list_(type)"),
-        "MapType": (_P, "pyarrow.map_(key, value)"),
-        "StructType": (_P, "pyarrow.struct(fields)"),
-        "UnknownType": (_P, "pyarrow.null()"),
-        "VoidTransform": (_P, "table.update_partition_spec().remove_field(name)"),
-        "NoSuchTableError": (_P, "frazil.NotFoundError"),
-        "NoSuchNamespaceError": (_P, "frazil.NotFoundError"),
-        "TableAlreadyExistsError": (_P, "frazil.AlreadyExistsError"),
-        "NamespaceAlreadyExistsError": (_P, "frazil.AlreadyExistsError"),
-        "CommitFailedException": (_P, "frazil.CommitConflictError"),
-        "CommitStateUnknownException": (_P, "frazil.CommitStateUnknownError"),
-        "ValidationError": (_P, "frazil.InvalidInputError"),
-        "DeltaTable": (_D, "frazil.open_table(path)"),
-        "write_deltalake": (_D, "frazil.write_table(name, data)"),
-        "scan_iceberg": (_L, "frazil.open_table(path).scan()"),
-        "read_iceberg": (_PANDAS, "frazil.load_table(name).scan().to_pandas()"),
-        "read_table": (_S, "frazil.load_table(name).scan().to_arrow()"),
-        "create_table": (_S, "frazil.catalog('name').create_table(…)"),
-        "list_tables": (_S, "frazil.catalog('name').list_tables()"),
-        "drop_table": (_S, "frazil.catalog('name').drop_table(…)"),
-        "table_exists": (_S, "frazil.catalog('name').table_exists(…)"),
-        "sql": (_S, "frazil.spark.sql(spark, query)"),
-        "SparkSession": (_S, "pyspark.sql.SparkSession"),
-        "years": (_S, "year('x')"),
-        "months": (_S, "month('x')"),
-        "days": (_S, "day('x')"),
-        "hours": (_S, "hour('x')"),
-        "lit": (_L, "a Python value"),
-        "column": (_DUCK, "col('x')"),
-        "field": (_A, "col('x')"),
-        "connect": (_DUCK, "frazil.catalog('name')"),
-    },
-    "Catalog": {
-        "create_table_if_not_exists": (_P, "create_table(…, if_not_exists=True)"),
-        "create_namespace_if_not_exists": (_P, "create_namespace(…, if_not_exists=True)"),
-        "purge_table": (_P, "drop_table(…, purge=True)"),
-        "load_namespace": (_P, "load_namespace_properties(…)"),
-        "commit_table": (_P, "load_table(…).transaction()"),
-        "commit_transaction": (_P, "transaction()"),
-        "identifier_to_tuple": (_P, "name.split('.')"),
-        "identifier_to_database": (_P, "name.rpartition('.')[0]"),
-        "identifier_to_database_and_table": (_P, "name.rpartition('.')"),
-        "namespace_from": (_P, "name.rpartition('.')[0]"),
-        "table_name_from": (_P, "name.rpartition('.')[2]"),
-        "namespace_to_string": (_P, "'.'.join(names)"),
-        "supports_server_side_planning": (_P, "properties['scan-planning-mode']"),
-        "close": (_P, "not needed: a catalog closes by itself"),
-        "list_databases": (_S, "list_namespaces()"),
-        "listDatabases": (_S, "list_namespaces()"),
-        "listTables": (_S, "list_tables()"),
-        "tableExists": (_S, "table_exists(…)"),
-        "databaseExists": (_S, "namespace_exists(…)"),
-        "getTable": (_S, "load_table(…)"),
-        "createTable": (_S, "create_table(…)"),
-        "create_database": (_S, "create_namespace(…)"),
-        "drop_database": (_S, "drop_namespace(…)"),
-        "database_exists": (_S, "namespace_exists(…)"),
-        "refreshTable": (_S, "load_table(…).refresh()"),
-        "sql": (_S, "frazil.spark.sql(spark, query)"),
-        "table": (_S, "load_table(…)"),
-        "get_table": ("pypaimon", "load_table(…)"),
-        "read_table": (_S, "load_table(…).scan()"),
-        "open_table": (_D, "load_table(…)"),
-        "write_table": (_D, "create_table(…, data=…)"),
-        "tables": ("DuckDB", "list_tables()"),
-        "namespaces": (_P, "list_namespaces()"),
-    },
-    "Table": {
-        "current_snapshot": (_P, "snapshot"),
-        "history": (_P, "inspect.history()"),
-        "snapshot_by_name": (_P, "refs[name]"),
-        "snapshot_as_of_timestamp": (_P, "scan(at=time).snapshot_id"),
-        "spec": (_P, "partition_spec"),
-        "specs": (_P, "partition_spec"),
-        "schemas": (_P, "schema"),
-        "sort_orders": (_P, "sort_order"),
-        "metadata": (_P, "inspect"),
-        "identifier": (_P, "name"),
-        "table_uuid": (_P, "uuid"),
-        "last_sequence_number": (_P, "snapshot.sequence_number"),
-        "manage_snapshots": (_P, "refs"),
-        "maintenance": (_P, "maintain"),
-        "update_spec": (_P, "update_partition_spec()"),
-        "update_statistics": (_P, "maintain.compute_statistics()"),
-        "dynamic_partition_overwrite": (_P, "overwrite_partitions(data)"),
-        "incremental_append_scan": (_P, "scan(since=…)"),
-        "last_partition_id": (_P, "partition_spec"),
-        "location_provider": (_P, "location"),
-        "name_mapping": (_P, "properties['schema.name-mapping.default']"),
-        "to_bodo": (_P, "scan().to_arrow()"),
-        "to_daft": (_P, "scan().to_daft()"),
-        "to_arrow": (_P, "scan().to_arrow()"),
-        "to_pandas": (_P, "scan().to_pandas()"),
-        "to_polars": (_P, "scan().to_polars()"),
-        "to_arrow_batch_reader": (_P, "scan().to_arrow_batch_reader()"),
-        "io": (_P, "location"),
-        "plan_files": (_P, "scan().plan_files()"),
-        "expire_snapshots": (_P, "maintain.expire_snapshots()"),
-        "rows_updated": (_P, "last_commit.rows_updated"),
-        "rows_inserted": (_P, "last_commit.rows_added"),
-        "update_snapshot": (_P, "append(data)"),
-        "upgrade_table_version": (_P, "upgrade(version)"),
-        "delete_orphan_files": (_S, "maintain.remove_orphan_files()"),
-        "remove_orphan_files": (_S, "maintain.remove_orphan_files()"),
-        "rewrite_data_files": (_S, "maintain.compact()"),
-        "rewrite_manifests": (_S, "maintain.rewrite_manifests()"),
-        "rollback_to_snapshot": (_S, "rollback(to=id)"),
-        "rollback_to_timestamp": (_S, "rollback(to=time)"),
-        "cherrypick_snapshot": (_S, "cherry_pick(id)"),
-        "create_branch": (_S, "refs.create_branch(name)"),
-        "create_tag": (_S, "refs.create_tag(name)"),
-        "branches": (_S, "refs"),
-        "tags": (_S, "refs"),
-        "add_column": (_S, "update_schema().add_column(…)"),
-        "drop_column": (_S, "update_schema().drop_column(…)"),
-        "rename_column": (_S, "update_schema().rename_column(…)"),
-        "add_partition_field": (_S, "update_partition_spec().add_field(…)"),
-        "insert": (_S, "append(data)"),
-        "insert_into": (_S, "append(data)"),
-        "writeTo": (_S, "append(data)"),
-        "write": (_S, "append(data)"),
-        "truncate": (_S, "delete('true')"),
-        "drop": (_S, "catalog.drop_table(name)"),
-        "rename": (_S, "catalog.rename_table(name, to)"),
-        "columns": (_S, "schema.names"),
-        "dtypes": (_S, "schema"),
-        "show": (_S, "head()"),
-        "take": (_S, "head(n)"),
-        "collect": (_S, "scan().to_arrow()"),
-        "toPandas": (_S, "scan().to_pandas()"),
-        "toArrow": (_S, "scan().to_arrow()"),
-        "to_spark": (_S, "scan().to_spark(spark)"),
-        "count": (_S, "scan().count()"),
-        "count_rows": (_A, "scan().count()"),
-        "num_rows": (_A, "scan().count()"),
-        "filter": (_L, "scan(filter)"),
-        "where": (_S, "scan(filter)"),
-        "select": (_L, "scan(select=[…])"),
-        "limit": (_L, "scan(limit=n)"),
-        "partitions": (_D, "inspect.partitions()"),
-        "files": (_D, "inspect.files()"),
-        "file_uris": (_D, "inspect.files()['file_path']"),
-        "get_add_actions": (_D, "inspect.files()"),
-        "vacuum": (_D, "maintain.expire_snapshots() and maintain.remove_orphan_files()"),
-        "optimize": (_D, "maintain.compact()"),
-        "version": (_D, "snapshot.id"),
-        "load_as_version": (_D, "scan(at=id)"),
-        "restore": (_D, "rollback(to=id)"),
-        "revert": ("Git", "a recipe: docs/howto/versions/undo-one.md"),
-        "reset": ("Git", "rollback(to=id)"),
-        "to_pyarrow_table": (_D, "scan().to_arrow()"),
-        "to_pyarrow_dataset": (_D, "scan()"),
-        "load_cdf": (_D, "changes(since=…)"),
-        "cherrypick": (_JAVA, "cherry_pick(id)"),
-        "explain": (_S, "scan(filter).explain()"),
-        "lazy": (_L, "scan().to_polars(lazy=True)"),
-        "update_incremental": (_D, "refresh()"),
-        "statistics": (_JAVA, "scan().statistics()"),
-        "new_scan": (_JAVA, "scan()"),
-        "newScan": (_JAVA, "scan()"),
-        "new_append": (_JAVA, "append(data)"),
-        "newAppend": (_JAVA, "append(data)"),
-        "newTransaction": (_JAVA, "transaction()"),
-        "currentSnapshot": (_JAVA, "snapshot"),
-        "updateSchema": (_JAVA, "update_schema()"),
-        "updateSpec": (_JAVA, "update_partition_spec()"),
-        "updateProperties": (_JAVA, "set_properties(…)"),
-        "replace_sort_order": (_JAVA, "update_sort_order()"),
-        "update_properties": (_JAVA, "set_properties(…)"),
-        "compact": (_S, "maintain.compact()"),
-        "schema_id": (_P, "schema.id"),
-        "current_schema": (_P, "schema"),
-    },
-    "Scan": {
-        "to_datafusion": ("DataFusion", "to_arrow_dataset(), for SessionContext.register_dataset(name, dataset)"),
-        "to_arrow_table": (_A, "to_arrow()"),
-        "row_filter": (_P, "filter"),
-        "selected_fields": (_P, "schema.names"),
-        "projection": (_P, "schema"),
-        "partition_filters": (_P, "explain()"),
-        "update": (_P, "where(filter), select(…) or limit(n)"),
-        "with_case_sensitive": (_P, "table.scan(options={'case-sensitive': …})"),
-        "snapshot": (_P, "snapshot_id"),
-        "use_ref": (_P, "table.scan(at=name)"),
-        "as_of": (_JAVA, "table.scan(at=…)"),
-        "useSnapshot": (_JAVA, "table.scan(at=id)"),
-        "planFiles": (_JAVA, "plan_files()"),
-        "plan_tasks": (_JAVA, "plan()"),
-        "to_table": (_A, "to_arrow()"),
-        "to_reader": (_A, "to_arrow_batch_reader()"),
-        "to_batches": (_A, "to_arrow_batch_reader()"),
-        "count_rows": (_A, "count()"),
-        "num_rows": (_A, "count()"),
-        "scanner": (_A, "to_arrow_batch_reader()"),
-        "collect": (_L, "to_polars() or to_arrow()"),
-        "lazy": (_L, "to_polars(lazy=True)"),
-        "collect_schema": (_L, "schema"),
-        "fetch": (_L, "head(n)"),
-        "height": (_L, "count()"),
-        "columns": (_L, "schema.names"),
-        "with_columns": (_L, "to_polars().with_columns(…)"),
-        "sort": (_L, "to_polars().sort(…)"),
-        "group_by": (_L, "to_polars().group_by(…)"),
-        "join": (_L, "to_polars().join(…)"),
-        "iter_rows": (_L, "for batch in scan"),
-        "iter_batches": (_A, "for batch in scan"),
-        "rows": (_L, "to_arrow().to_pylist()"),
-        "to_pylist": (_A, "to_arrow().to_pylist()"),
-        "to_dicts": (_L, "to_arrow().to_pylist()"),
-        "tail": (_L, "to_arrow() and a slice of it"),
-        "show": (_S, "head()"),
-        "take": (_S, "head(n)"),
-        "first": (_S, "head(1)"),
-        "toPandas": (_S, "to_pandas()"),
-        "toArrow": (_S, "to_arrow()"),
-        "orderBy": (_S, "to_spark(spark).orderBy(…)"),
-        "groupBy": (_S, "to_spark(spark).groupBy(…)"),
-        "filter_rows": (_P, "where(filter)"),
-        "to_pyarrow_table": (_D, "to_arrow()"),
-        "to_pyarrow": ("Ibis", "to_arrow()"),
-        "arrow": (_DUCK, "to_arrow()"),
-        "df": (_DUCK, "to_pandas()"),
-        "pl": (_DUCK, "to_polars()"),
-        "fetchall": (_DUCK, "to_arrow().to_pylist()"),
-        "fetch_arrow_table": (_DUCK, "to_arrow()"),
-        "execute": ("Ibis", "to_pandas()"),
-    },
-    "Schema": {
-        "as_pyarrow": (_P, "to_arrow()"),
-        "printTreeString": (_S, "fields, shown as a tree at a prompt"),
-        "find_field": (_P, "field(name)"),
-        "find_type": (_P, "field(name).type"),
-        "find_column_name": (_P, "fields"),
-        "column_names": (_P, "names"),
-        "columns": (_P, "fields"),
-        "as_arrow": (_P, "to_arrow()"),
-        "as_struct": (_P, "fields"),
-        "type": (_P, "fields"),
-        "select": (_P, "table.scan(select=[…]).schema"),
-        "identifier_field_ids": (_P, "identifier_fields"),
-        "identifier_field_names": (_P, "identifier_fields"),
-        "highest_field_id": (_P, "max(f.id for f in fields)"),
-        "name_mapping": (_P, "table.properties['schema.name-mapping.default']"),
-        "schema_id": (_P, "id"),
-        "field_ids": (_P, "[f.id for f in fields]"),
-        "model_dump_json": (_P, "to_json()"),
-        "fieldNames": (_S, "names"),
-        "simpleString": (_S, "str(schema)"),
-        "dtypes": (_L, "[f.type for f in fields]"),
-        "types": (_A, "[f.type for f in fields]"),
-        "to_pyarrow": (_D, "to_arrow()"),
-        "findField": (_JAVA, "field(name)"),
-        "schemaId": (_JAVA, "id"),
-    },
-    "Field": {
-        "field_id": (_P, "id"),
-        "field_type": (_P, "type"),
-        "optional": (_P, "not required"),
-        "is_primitive": (_P, "not children"),
-        "is_struct": (_P, "type.startswith('struct')"),
-        "initial_default": (_P, "table.schema.to_json()"),
-        "write_default": (_P, "table.schema.to_json()"),
-        "nullable": (_A, "not required"),
-        "dataType": (_S, "type"),
-        "comment": (_S, "doc"),
-    },
-    "ScanTask": {
-        "file": (_P, "data_file"),
-        "delete_files": (_P, "deletes"),
-        "file_path": (_P, "data_file.path"),
-        "partition": (_P, "data_file.partition"),
-        "record_count": (_P, "data_file.record_count"),
-    },
-    "DataFile": {
-        "file_path": (_P, "path"),
-        "file_format": (_P, "format"),
-        "file_size_in_bytes": (_P, "size_bytes"),
-        "content": (_P, "not needed: it has rows, and a DeleteFile has deletes"),
-        "equality_ids": (_P, "task.deletes[0].equality_ids"),
-        "lower_bounds": (_P, "table.inspect.files()"),
-        "upper_bounds": (_P, "table.inspect.files()"),
-        "column_sizes": (_P, "table.inspect.files()"),
-        "value_counts": (_P, "table.inspect.files()"),
-        "null_value_counts": (_P, "table.inspect.files()"),
-        "nan_value_counts": (_P, "table.inspect.files()"),
-        "key_metadata": (_P, "table.inspect.files()"),
-    },
-    "DeleteFile": {
-        "file_path": (_P, "path"),
-        "file_format": (_P, "format"),
-        "file_size_in_bytes": (_P, "size_bytes"),
-    },
-    "Snapshot": {
-        "snapshot_id": (_P, "id"),
-        "parent_snapshot_id": (_P, "parent_id"),
-        "timestamp_ms": (_P, "timestamp"),
-        "manifest_list": (_P, "table.inspect.snapshots()['manifest_list']"),
-        "manifests": (_P, "table.inspect.manifests(at=id)"),
-        "added_rows": (_P, "summary['added-records']"),
-        "first_row_id": (_P, "table.scan(select=['_row_id'])"),
-        "committed_at": (_S, "timestamp"),
-        "version": (_D, "id"),
-        "snapshotId": (_JAVA, "id"),
-        "timestampMillis": (_JAVA, "timestamp"),
-    },
-    "PartitionSpec": {
-        "spec_id": (_P, "id"),
-        "is_unpartitioned": (_P, "not fields"),
-        "compatible_with": (_P, "fields == other.fields"),
-        "fields_by_source_id": (_P, "[f for f in fields if f.source_id == id]"),
-        "source_id_to_fields_map": (_P, "[f for f in fields if f.source_id == id]"),
-        "last_assigned_field_id": (_P, "max(f.field_id for f in fields)"),
-        "partition_to_path": (_P, "table.inspect.partitions()"),
-        "partition_type": (_P, "fields"),
-        "specId": (_JAVA, "id"),
-    },
-    "SortOrder": {
-        "order_id": (_P, "id"),
-        "is_unsorted": (_P, "not fields"),
-        "orderId": (_JAVA, "id"),
-    },
-    "SortField": {
-        "direction": (_P, "descending"),
-        "null_order": (_P, "nulls_first"),
-    },
-    "Ref": {
-        "snapshot_ref_type": (_P, "type"),
-        "snapshotId": (_JAVA, "snapshot_id"),
-    },
-    "Term": {
-        "isin": (_S, "is_in(values)"),
-        "isNull": (_S, "is_null()"),
-        "isNotNull": (_S, "is_not_null()"),
-        "isnull": (_PANDAS, "is_null()"),
-        "notnull": (_PANDAS, "is_not_null()"),
-        "isna": (_PANDAS, "is_null()"),
-        "notna": (_PANDAS, "is_not_null()"),
-        "isNaN": (_S, "is_nan()"),
-        "startswith": (_S, "starts_with(prefix)"),
-        "startsWith": (_S, "starts_with(prefix)"),
-        "is_between": (_L, "between(low, high)"),
-        "is_not_in": (_L, "not_in(values)"),
-        "eq": (_L, "== value"),
-        "ne": (_L, "!= value"),
-        "gt": (_L, "> value"),
-        "ge": (_L, ">= value"),
-        "lt": (_L, "< value"),
-        "le": (_L, "<= value"),
-        "is_valid": (_A, "is_not_null()"),
-        "endswith": (_S, "ends_with(suffix)"),
-        "rlike": (_S, "like(pattern)"),
-        "astype": (_S, "cast(type)"),
-        "getField": (_S, "frazil.col('struct.member')"),
-        "getItem": (_S, "frazil.col('struct.member')"),
-        "eqNullSafe": (_S, "(a == b) | (a.is_null() & b.is_null())"),
-        "substr": (_S, "starts_with(prefix) or like(pattern)"),
-        "asc": (_S, "sort_by=['x asc']"),
-        "desc": (_S, "sort_by=['x desc']"),
-        "alias": (_S, "to_polars().rename(…)"),
-    },
-    "Predicate": {
-        "and_": ("SQLAlchemy", "left & right"),
-        "or_": ("SQLAlchemy", "left | right"),
-        "not_": (_L, "~predicate"),
-    },
-    "Transaction": {
-        "commit_transaction": (_P, "commit()"),
-        "update_spec": (_P, "update_partition_spec()"),
-        "upgrade_table_version": (_P, "upgrade(version)"),
-        "table_metadata": (_P, "dry_run()"),
-        "update_location": (_P, "table.update_location(location)"),
-        "update_statistics": (_P, "table.maintain.compute_statistics()"),
-        "dynamic_partition_overwrite": (_P, "overwrite_partitions(data)"),
-        "manage_snapshots": (_P, "refs"),
-        "update_snapshot": (_P, "append(data)"),
-        "expire_snapshots": (_P, "table.maintain.expire_snapshots()"),
-        "rollback": (_DUCK, "abort()"),
-        "commitTransaction": (_JAVA, "commit()"),
-        "newAppend": (_JAVA, "append(data)"),
-    },
-    "CatalogTransaction": {
-        "commit_transaction": (_P, "commit()"),
-        "rollback": (_DUCK, "abort()"),
-        "load_table": (_P, "table(name)"),
-    },
-    "Maintain": {
-        "rewrite_data_files": (_S, "compact()"),
-        "by_id": (_P, "expire_snapshots(snapshot_ids=id)"),
-        "by_ids": (_P, "expire_snapshots(snapshot_ids=ids)"),
-        "older_than": (_P, "expire_snapshots(older_than=time)"),
-        "commit": (_P, "not needed: each call commits"),
-        "rewrite_position_delete_files": (_S, "rewrite_position_deletes()"),
-        "delete_orphan_files": (_JAVA, "remove_orphan_files()"),
-        "compute_table_stats": (_S, "compute_statistics()"),
-        "compute_partition_stats": (_S, "compute_partition_statistics()"),
-        "optimize": (_D, "compact()"),
-        "vacuum": (_D, "expire_snapshots() and remove_orphan_files()"),
-        "z_order": (_D, "compact(strategy='zorder', …)"),
-        "expire": (_JAVA, "expire_snapshots()"),
-        "rollback_to_snapshot": (_S, "table.rollback(to=id)"),
-        "cherrypick_snapshot": (_S, "table.cherry_pick(id)"),
-        "fast_forward": (_S, "table.refs.fast_forward(…)"),
-        "publish_changes": (_S, "table.cherry_pick(id)"),
-        "add_files": (_S, "table.add_files(paths)"),
-        "create_changelog_view": (_S, "table.changes(…)"),
-    },
-    "Refs": {
-        "remove_tag": (_P, "drop(name)"),
-        "remove_branch": (_P, "drop(name)"),
-        "delete_branch": ("pypaimon", "drop(name)"),
-        "delete_tag": ("pypaimon", "drop(name)"),
-        "rollback_to_snapshot": (_P, "table.rollback(to=id)"),
-        "rollback_to_timestamp": (_P, "table.rollback(to=time)"),
-        "commit": (_P, "not needed: each call commits"),
-        "set_current_snapshot": (_P, "table.set_current_snapshot(id)"),
-        "replace_branch": (_JAVA, "replace(name, at)"),
-        "drop_branch": (_S, "drop(name)"),
-        "drop_tag": (_S, "drop(name)"),
-    },
-    "ExpiredSnapshots": {
-        "older_than": (_P, "table.maintain.expire_snapshots(older_than=…)"),
-        "by_id": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
-        "by_ids": (_P, "table.maintain.expire_snapshots(snapshot_ids=[…])"),
-        "retain_last": (_JAVA, "table.maintain.expire_snapshots(retain_last=…)"),
-        "commit": (_P, "not needed: each call commits"),
-    },
-    "LastCommit": {
-        "rows_inserted": (_P, "rows_added"),
-        "num_affected_rows": (_S, "rows_added, rows_updated and rows_deleted"),
-        "num_inserted_rows": (_S, "rows_added"),
-        "num_updated_rows": (_S, "rows_updated"),
-        "num_deleted_rows": (_S, "rows_deleted"),
-        "num_added_rows": (_D, "rows_added"),
-        "num_target_rows_inserted": (_D, "rows_added"),
-        "num_target_rows_updated": (_D, "rows_updated"),
-        "num_target_rows_deleted": (_D, "rows_deleted"),
-    },
-    "UpdateSchema": {
-        "make_column_required": (_P, "require_column(name)"),
-        "add_columns": (_S, "add_column(…) for each"),
-        "drop_columns": (_S, "drop_column(…) for each"),
-        "alter_column": (_S, "update_column(…)"),
-        "update_column_doc": (_JAVA, "update_column(name, doc=…)"),
-        "change_type": (_S, "update_column(name, type)"),
-        "rename": (_L, "rename_column(name, new_name)"),
-        "drop": (_L, "drop_column(name)"),
-    },
-    "UpdatePartitionSpec": {
-        "add_partition_field": (_S, "add_field(…)"),
-        "drop_partition_field": (_S, "remove_field(name)"),
-        "removeField": (_JAVA, "remove_field(name)"),
-        "addField": (_JAVA, "add_field(…)"),
-    },
-    "Inspect": {
-        "table_files": (_S, "files()"),
-        "data": (_JAVA, "data_files()"),
-        "metadata_logs": (_S, "metadata_log_entries()"),
-        "audit_log": (_S, "table.changes(since=…)"),
-        "binlog": (_S, "table.changes(since=…)"),
-        "ro": (_S, "table.scan(options={'scan.mode': 'compacted-full'})"),
-    },
+    owner: {name: (library, here.replace("{name}", name)) for library, here, names in rows for name in names.split()}
+    for owner, rows in NAMES.items()
 }
-"""Attributes by the class that is asked for them; `frazil` is the package."""
-
-_HEADINGS = {"frazil": "The package"}
+"""Attributes by the class that is asked for them; `frazil` is the package, `frazil.spark` a module."""
 
 
 def page() -> str:
     """The tables of the page `docs/guide/names.md`, in Markdown."""
     out = []
-    for owner, names in ATTRIBUTES.items():
-        out += [f"### {_HEADINGS.get(owner, owner)}", *_table("Name", [(name, *names[name]) for name in names])]
-    out += ["### Verbs of engines", *_table("Names", _verbs())]
-    rows = [(f"{name} of {function}", *known) for function, names in ARGUMENTS.items() for name, known in names.items()]
-    out += ["### Arguments", *_table("Argument", rows)]
+    for owner, rows in NAMES.items():
+        out += [f"### {'The package' if owner == 'frazil' else owner}", *_table("Names", map(_row, rows))]
+    arguments = [
+        (f"`{name}` of `{function}`", library, here)
+        for function, names in ARGUMENTS.items()
+        for name, (library, here) in names.items()
+    ]
+    out += ["### Arguments", *_table("Argument", arguments)]
     return "\n".join(out).rstrip()
 
 
-def _verbs() -> list[tuple[str, str, str]]:
-    """The names that are answered alike. The page shows the first of many."""
-    rows = []
-    for library, here, names in (answer for answers in ENGINES.values() for answer in answers):
-        listed = names.split()
-        shown = [*listed[:8], "…"] if len(listed) > 9 else listed
-        rows.append(("`, `".join(shown), library, here.format(name="…")))
-    return rows
+def _row(answer: tuple[str, str, str]) -> tuple[str, str, str]:
+    """A row of the page. It shows the first of many names."""
+    library, here, names = answer
+    listed = names.split()
+    shown = listed if len(listed) <= _MOST_SHOWN else [*listed[: _MOST_SHOWN - 1], "…"]
+    return ", ".join(f"`{name}`" if name != "…" else name for name in shown), library, here.replace("{name}", "…")
 
 
-def _table(title: str, rows: list[tuple[str, str, str]]) -> list[str]:
+def _table(title: str, rows: Iterable[tuple[str, str, str]]) -> list[str]:
     lines = [f"| {title} | Library | Here |", "|---|---|---|"]
-    for name, library, here in rows:
-        word, _, of = name.partition(" of ")
-        shown = f"`{word}` of `{of}`" if of else f"`{word}`"
+    for names, library, here in rows:
         escaped = here.replace(" | ", r" \| ")
-        lines.append(f"| {shown} | {library} | `{escaped}` |")
+        lines.append(f"| {names} | {library} | `{escaped}` |")
     return [*lines, ""]

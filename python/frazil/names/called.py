@@ -1,0 +1,72 @@
+"""Calls of properties: `table.name()` says that `name` is a property.
+
+The value of such a property is a plain text, number or dictionary: libraries take these, and no class below them. So
+nothing can be added to the value. Instead, the property looks at the instruction that reads it. Python reads what it
+calls next by an instruction of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import opcode
+import sys
+from collections.abc import Callable
+from operator import itemgetter
+from types import FrameType
+from typing import Any, TypeVar
+
+__all__ = ["refuse_calls", "said_of"]
+
+_Class = TypeVar("_Class", bound=type)
+
+_EXTENDED_ARG = opcode.EXTENDED_ARG
+_LOAD_METHOD = opcode.opmap.get("LOAD_METHOD")
+"""The instruction of Python 3.10 and 3.11 that reads what is called next."""
+
+_LOAD_ATTR = opcode.opmap["LOAD_ATTR"] if sys.version_info >= (3, 12) else None
+"""The instruction of later versions that reads an attribute. The last bit of its argument says whether it is called."""
+
+
+def refuse_calls(cls: _Class) -> _Class:
+    """A class whose properties raise a TypeError with the answer if their value is about to be called."""
+    for name, member in list(vars(cls).items()):
+        if isinstance(member, property) and member.fget is not None and not name.startswith("_"):
+            setattr(cls, name, property(_refusing(member.fget, name), doc=member.__doc__))
+    for place, name in enumerate(getattr(cls, "_fields", ()) if issubclass(cls, tuple) else ()):
+        # The items of a named tuple.
+        read: Callable[[Any], Any] = itemgetter(place)
+        setattr(cls, name, property(_refusing(read, name), doc=vars(cls)[name].__doc__))
+    return cls
+
+
+def said_of(name: str) -> str:
+    """What to write in place of a call of a property."""
+    if name == "filter":
+        return "`filter` is a property of a scan: its filter. Write `scan.where(...)` to add a filter"
+    return f"`{name}` is a property here: write it without ()"
+
+
+def _refusing(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def refusing(self: Any) -> Any:
+        if _is_called(sys._getframe(1), name):
+            raise TypeError(said_of(name))
+        return read(self)
+
+    return refusing if isinstance(read, itemgetter) else functools.wraps(read)(refusing)
+
+
+def _is_called(frame: FrameType, name: str) -> bool:
+    """Whether the instruction of a frame reads the attribute `name` to call it."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    instruction = code[at] if at >= 0 else None
+    if instruction == _LOAD_METHOD and _LOAD_METHOD is not None:
+        shift = 0
+    elif instruction == _LOAD_ATTR and _LOAD_ATTR is not None and code[at + 1] & 1:
+        shift = 1
+    else:
+        return False
+    argument = code[at + 1]
+    if at >= 2 and code[at - 2] == _EXTENDED_ARG:
+        argument |= code[at - 1] << 8
+    names = frame.f_code.co_names
+    return argument >> shift < len(names) and names[argument >> shift] == name
