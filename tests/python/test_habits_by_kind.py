@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import operator
 import pickle
 import pkgutil
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import polars as pl
@@ -17,6 +18,7 @@ import pytest
 
 import frazil as fz
 from frazil import col
+from frazil.names.called import refuse_calls
 from habit_fixtures import catalog
 
 __all__ = ["catalog"]
@@ -247,3 +249,21 @@ def test_properties_of_namespaces_without_removals(catalog: fz.Catalog) -> None:
     assert catalog.load_namespace_properties("db")["a"] == "b"
     catalog.update_namespace_properties("db", ["a"])
     assert "a" not in catalog.load_namespace_properties("db")
+
+
+@refuse_calls
+class _Named(NamedTuple):
+    name: str
+    size: int
+
+
+def test_a_call_of_a_property_is_known_again_and_again() -> None:
+    # Interpreters replace instructions that run often.
+    one = _Named("x", 2)
+    for _ in range(100):
+        assert one.name.upper() == "X"
+        assert [each.size for each in [one]] == [2]
+        assert getattr(one, "name") == operator.attrgetter("name")(one) == one[0]  # noqa: B009
+        assert one._replace(size=3).size == 3
+        with pytest.raises(TypeError, match="`name` is a property here: write it without"):
+            one.name()  # type: ignore[operator]

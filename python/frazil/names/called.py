@@ -20,6 +20,9 @@ __all__ = ["refuse_calls", "said_of"]
 _Class = TypeVar("_Class", bound=type)
 
 _EXTENDED_ARG = opcode.EXTENDED_ARG
+_CACHE = opcode.opmap.get("CACHE")
+"""The place for what the interpreter knows about the instruction before it. Python 3.12 may stand at its end."""
+
 _LOAD_METHOD = opcode.opmap.get("LOAD_METHOD")
 """The instruction of Python 3.10 and 3.11 that reads what is called next."""
 
@@ -58,15 +61,22 @@ def _refusing(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
 def _is_called(frame: FrameType, name: str) -> bool:
     """Whether the instruction of a frame reads the attribute `name` to call it."""
     code, at = frame.f_code.co_code, frame.f_lasti
-    instruction = code[at] if at >= 0 else None
-    if instruction == _LOAD_METHOD and _LOAD_METHOD is not None:
-        shift = 0
-    elif instruction == _LOAD_ATTR and _LOAD_ATTR is not None and code[at + 1] & 1:
-        shift = 1
+    while at > 0 and code[at] == _CACHE:
+        at -= 2
+    while at >= 2 and code[at - 2] == _EXTENDED_ARG:
+        at -= 2
+    argument = 0
+    while 0 <= at < len(code) and code[at] == _EXTENDED_ARG:
+        argument = (argument | code[at + 1]) << 8
+        at += 2
+    if not 0 <= at < len(code):
+        return False
+    argument |= code[at + 1]
+    if _LOAD_METHOD is not None and code[at] == _LOAD_METHOD:
+        place = argument
+    elif _LOAD_ATTR is not None and code[at] == _LOAD_ATTR and argument & 1:
+        place = argument >> 1
     else:
         return False
-    argument = code[at + 1]
-    if at >= 2 and code[at - 2] == _EXTENDED_ARG:
-        argument |= code[at - 1] << 8
     names = frame.f_code.co_names
-    return argument >> shift < len(names) and names[argument >> shift] == name
+    return place < len(names) and names[place] == name
