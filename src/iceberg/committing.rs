@@ -14,7 +14,6 @@ use crate::iceberg::commit::summary::WAP_ID;
 use crate::iceberg::commit_attempt::ChangeAttempt;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::{TableChange, TableChanges, names};
-use crate::parallel::Cancellation;
 
 /// How a commit ended.
 pub(crate) type IcebergOutcome = CommitOutcome<IcebergTable>;
@@ -98,8 +97,7 @@ pub(crate) fn commit_all(
         }
         // Cleans up even after an interrupt, which was already reported.
         CommitOutcome::Failed(_) => {
-            Cancellation::none()
-                .scope(|| tables.iter_mut().flat_map(|t| t.changes.iter_mut().rev()).for_each(|c| c.clean_up()));
+            tables.iter_mut().flat_map(|t| t.changes.iter_mut().rev()).for_each(|c| c.clean_up());
         }
         CommitOutcome::Unknown(_) => {}
     }

@@ -8,7 +8,7 @@ use super::disk::Unsynced;
 use super::limits::check_at_most;
 use super::location;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::parallel;
+use crate::parallel::{self, Cancellation};
 
 /// The number of simultaneous calls that is useful for a remote store.
 const REMOTE_CALLS: usize = 16;
@@ -151,6 +151,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Removes a file. A missing file is not an error.
     fn delete(&self, path: &str) -> Result<()>;
+
+    /// Removes files that a failed call has written, also after its cancellation. A file that can't be removed stays as
+    /// a harmless orphan, because the error of the call matters more.
+    fn discard(&self, paths: Vec<String>) {
+        Cancellation::none().scope(|| paths.iter().for_each(|path| drop(self.delete(path))));
+    }
 
     /// Whether a path is a symbolic link, which recursive deletion must not follow. Only file systems have them.
     fn is_link(&self, _path: &str) -> Result<bool> {

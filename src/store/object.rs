@@ -178,6 +178,11 @@ async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<
 /// The bytes of each request, and the size of the object.
 type Answers = object_store::Result<Vec<(Vec<u8>, u64)>>;
 
+/// Deletes an object, if that is possible.
+async fn deleted(store: Arc<dyn ObjectStore>, key: Path) {
+    drop(store.delete(&key).await);
+}
+
 /// Ranges that are being fetched.
 struct Ranges {
     object: Object,
@@ -349,6 +354,15 @@ impl Store for ObjectFiles {
         match deleted {
             Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
             deleted => deleted,
+        }
+    }
+
+    fn discard(&self, paths: Vec<String>) {
+        let objects = paths.iter().filter_map(|path| self.object_of_a_store(path, "remove files").ok());
+        let deletions: Vec<_> = objects.map(|Object { client, key, .. }| deleted(client.patient, key)).collect();
+        let all = futures_util::stream::iter(deletions).buffer_unordered(self.at_once()).for_each(|()| async {});
+        if let Ok(running) = start(all) {
+            running.wait_or_leave();
         }
     }
 

@@ -134,3 +134,18 @@ fn files_ahead_have_limits() {
         assert_eq!(files.on_the_way(), most);
     }
 }
+
+#[test]
+fn files_of_a_failed_call_are_removed_after_its_cancellation() {
+    let store = in_memory();
+    let paths: Vec<String> = (0..100).map(|i| format!("s3://b/t/{i}.parquet")).collect();
+    for path in &paths {
+        store.put(path, b"rows").unwrap();
+    }
+    store.put("s3://b/t/kept.parquet", b"rows").unwrap();
+    let strange = ["s3://b/t/missing", "https://web.example/t/file", "no path of a store"].map(str::to_owned);
+    let cancelled = crate::parallel::Cancellation::after(0);
+    cancelled.scope(|| store.discard(strange.into_iter().chain(paths).collect()));
+    let left = store.list("s3://b/t").unwrap();
+    assert_eq!(left.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["s3://b/t/kept.parquet"]);
+}

@@ -119,7 +119,8 @@ impl Drop for ObjectWriter {
         }
         self.under_way.clear();
         // What can't be removed stays as an unfinished upload, which nobody sees.
-        let given_up = crate::parallel::Cancellation::none().scope(|| wait(async move { upload.abort().await }));
-        drop(given_up);
+        if let Ok(running) = start(async move { drop(upload.abort().await) }) {
+            running.wait_or_leave();
+        }
     }
 }

@@ -195,6 +195,10 @@ impl Store for SmallFiles {
         self.store.delete(path)
     }
 
+    fn discard(&self, paths: Vec<String>) {
+        self.store.discard(paths);
+    }
+
     fn is_link(&self, path: &str) -> Result<bool> {
         self.store.is_link(path)
     }

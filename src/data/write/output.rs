@@ -119,7 +119,6 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // No caller can get an error here. A file that stays is an orphan, which maintenance removes.
-        let _ = self.delete_all();
+        self.store.discard(std::mem::take(&mut self.files));
     }
 }

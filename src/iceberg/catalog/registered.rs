@@ -21,7 +21,7 @@ use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::check_cancelled;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
@@ -376,8 +376,7 @@ impl TableCatalog for NamedCatalog {
 /// Removes a metadata file after an error that proves that no register names it.
 pub(super) fn forget(store: &dyn Store, path: &str, error: &Error) {
     if error.kind() != ErrorKind::CommitStateUnknown {
-        // A leftover file is harmless, because nothing names it.
-        Cancellation::none().scope(|| drop(store.delete(path)));
+        store.discard(vec![path.to_owned()]);
     }
 }
 

@@ -13,7 +13,6 @@ use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING, EntryColumns, 
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::Cancellation;
 use crate::store::{Store, location};
 
 /// The property with the compression of manifests: `gzip` (default), `zstd`, `snappy` or `uncompressed`.
@@ -68,13 +67,9 @@ impl ManifestWriter {
     /// Deletes the written files that `unneeded` selects, and forgets them.
     pub(super) fn delete(&self, unneeded: impl Fn(&str) -> bool) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.retain(|path| {
-            if unneeded(path) {
-                // A leftover file is harmless. The outcome of the commit matters more.
-                Cancellation::none().scope(|| drop(self.store.delete(path)));
-            }
-            !unneeded(path)
-        });
+        let (gone, kept) = std::mem::take(&mut *written).into_iter().partition(|path| unneeded(path));
+        *written = kept;
+        self.store.discard(gone);
     }
 
     fn put(&self, base: &TableMetadata, name: &str, bytes: &[u8]) -> Result<String> {

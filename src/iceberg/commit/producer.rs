@@ -56,7 +56,6 @@ use crate::iceberg::manifest::load::load_manifests;
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::Cancellation;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;
 
@@ -425,10 +424,8 @@ impl SnapshotProducer {
         if self.input.owns_files {
             let added = self.input.added().map(|f| f.path.as_str());
             let paths: HashSet<&str> = added.chain(self.input.abandoned.iter().map(String::as_str)).collect();
-            for path in paths.into_iter().filter(|path| !self.input.borrowed.contains(*path)) {
-                // A leftover file is harmless. The commit's own error matters more.
-                let _ = self.state.writer.store.delete(path);
-            }
+            let own = paths.into_iter().filter(|path| !self.input.borrowed.contains(*path));
+            self.state.writer.store.discard(own.map(str::to_owned).collect());
         }
     }
 
@@ -452,10 +449,7 @@ impl SnapshotProducer {
             used = manifests.into_iter().map(|m| m.path).chain([list]).collect();
         }
         self.state.writer.delete(|path| !used.contains(path));
-        for path in &self.input.abandoned {
-            // A leftover file is harmless.
-            Cancellation::none().scope(|| drop(self.state.writer.store.delete(path)));
-        }
+        self.state.writer.store.discard(self.input.abandoned.clone());
     }
 
     /// Checks that a table of this version can have the files.

@@ -27,9 +27,7 @@ use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile, StatisticsKind};
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::TableChange;
-use crate::parallel::{
-    Cancellation, Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads,
-};
+use crate::parallel::{Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
@@ -179,8 +177,7 @@ fn write_sketches(
     let path = new_path(table, &format!("{}-{}.stats", snapshot.id, uuid::Uuid::new_v4()));
     // The file can be there although writing it failed. No snapshot names it yet.
     let store = &table.inner.store;
-    let delete = || drop(store.delete(&path));
-    store.put_if_absent(&path, &bytes).inspect_err(|_| Cancellation::none().scope(delete))?;
+    store.put_if_absent(&path, &bytes).inspect_err(|_| store.discard(vec![path.clone()]))?;
     let file = StatisticsFile::from_json(json!({
         "snapshot-id": snapshot.id,
         "statistics-path": path,
@@ -227,7 +224,6 @@ impl TableChange for SetStatistics {
     }
 
     fn clean_up(&mut self) {
-        // A file left behind is a harmless orphan; the commit's own error matters more.
-        let _ = self.store.delete(&self.file.path);
+        self.store.discard(vec![self.file.path.clone()]);
     }
 }

@@ -7,7 +7,7 @@ use super::view::View;
 use crate::data::write::writer::DataWriter;
 use crate::error::Result;
 use crate::format::task::{DataFile, FileContent};
-use crate::parallel::{Cancellation, check_cancelled, in_parallel, threads};
+use crate::parallel::{check_cancelled, in_parallel, threads};
 use crate::store::{Store, Unsynced};
 
 /// Written files that belong to no commit yet. Dropping this deletes them.
@@ -62,9 +62,7 @@ impl NewFiles {
 
 impl Drop for NewFiles {
     fn drop(&mut self) {
-        // A file left behind is a harmless orphan; the original error matters more.
-        let delete = |file: &DataFile| drop(self.store.delete(&file.path));
-        Cancellation::none().scope(|| self.files.iter().for_each(delete));
+        self.store.discard(self.files.iter().map(|file| file.path.clone()).collect());
     }
 }
 

@@ -9,6 +9,7 @@ use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::table_changes::TableChange;
 use crate::iceberg::transaction::pending::IcebergTransaction;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 use crate::store::location::join;
 
@@ -32,6 +33,19 @@ impl IcebergTransaction {
     }
 }
 
+impl Creation {
+    fn remove_empty_folders(&self) {
+        let metadata = self.store.list_names(&join(&self.location, METADATA_FOLDER));
+        if !metadata.is_ok_and(|files| files.is_empty()) {
+            return;
+        }
+        for folder in ["data", METADATA_FOLDER] {
+            remove_empty(self.store.as_ref(), &join(&self.location, folder), MAX_DEPTH);
+        }
+        let _ = self.store.delete_folder(&self.location);
+    }
+}
+
 impl TableChange for Creation {
     fn apply(&mut self, base: &TableMetadata, _: i64) -> Result<TableMetadata> {
         Ok(base.clone())
@@ -52,17 +66,9 @@ impl TableChange for Creation {
     /// The folders of a table that was not created. The other changes have removed their files by now. A folder that
     /// is not empty stays, and so do those of another table at the location and of a store without folders.
     fn clean_up(&mut self) {
-        if self.store.is_remote() || self.pointer.is_made() {
-            return;
+        if !self.store.is_remote() && !self.pointer.is_made() {
+            Cancellation::none().scope(|| self.remove_empty_folders());
         }
-        let metadata = self.store.list_names(&join(&self.location, METADATA_FOLDER));
-        if !metadata.is_ok_and(|files| files.is_empty()) {
-            return;
-        }
-        for folder in ["data", METADATA_FOLDER] {
-            remove_empty(self.store.as_ref(), &join(&self.location, folder), MAX_DEPTH);
-        }
-        let _ = self.store.delete_folder(&self.location);
     }
 }
 

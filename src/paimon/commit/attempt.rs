@@ -119,21 +119,29 @@ impl<'p> SnapshotAttempt<'p> {
         if !self.input.owns_files {
             return;
         }
-        let store = self.input.folder.store().clone();
+        let mut written = Vec::new();
         for new in self.input.changes.added.iter().chain(&self.input.changes.changelog) {
             let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let extra = new.extra_files.iter().map(|name| join(folder, name));
-            // A left-over is a harmless orphan.
-            [new.file.path.clone()].into_iter().chain(extra).for_each(|path| drop(store.delete(&path)));
+            written.push(new.file.path.clone());
+            written.extend(new.extra_files.iter().map(|name| join(folder, name)));
         }
-        let Ok(base) = self.newest() else { return };
-        let Ok(paths) = TablePaths::new(self.input.folder.root(), &base.schema) else { return };
-        for entry in self.input.changes.index.iter().filter(|e| e.kind == ADD) {
-            let partition = partition_of(&base.schema, &entry.partition);
+        self.input.folder.store().discard(written);
+        if self.input.changes.index.iter().any(|e| e.kind == ADD) {
+            let written = Cancellation::none().scope(|| self.index_files()).unwrap_or_default();
+            self.input.folder.store().discard(written);
+        }
+    }
+
+    /// The index files that the commit adds.
+    fn index_files(&mut self) -> Result<Vec<String>> {
+        let base = self.newest()?;
+        let paths = TablePaths::new(self.input.folder.root(), &base.schema)?;
+        let added = self.input.changes.index.iter().filter(|e| e.kind == ADD);
+        let path = |entry: &IndexEntry| {
             let external = entry.external_path.as_deref();
-            let path = partition.and_then(|p| paths.index_file(&p, entry.bucket, &entry.file_name, external));
-            path.into_iter().for_each(|path| drop(store.delete(&path)));
-        }
+            paths.index_file(&partition_of(&base.schema, &entry.partition)?, entry.bucket, &entry.file_name, external)
+        };
+        Ok(added.filter_map(|entry| path(entry).ok()).collect())
     }
 
     /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order. So
@@ -373,7 +381,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         }
         let Some(plan) = self.plan.take() else { return Ok(None) };
         check_cancelled()?;
-        Cancellation::none().scope(|| self.clean_up());
+        self.clean_up();
         match plan()? {
             Some(input) => *self = SnapshotAttempt::new(input).planned_by(plan, self.plans_left - 1),
             None => self.is_void = true,

@@ -21,7 +21,7 @@ use crate::paimon::spec::data_type::{DataType, TypeKind};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::stats::SimpleStats;
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::check_cancelled;
 use crate::store::Store;
 
 /// The number of entries between two checks for cancellation. Commits check a manifest's size as often, as Java does.
@@ -126,13 +126,10 @@ impl MetadataFiles {
 
     /// Removes the files that are not needed, and forgets them.
     pub(super) fn delete_all_but(&mut self, needed: &HashSet<String>) {
-        for (name, path) in std::mem::take(&mut self.written) {
-            match needed.contains(&name) {
-                // A left-over is a harmless orphan; the outcome of the commit matters more.
-                false => Cancellation::none().scope(|| drop(self.store.delete(&path))),
-                true => self.written.push((name, path)),
-            }
-        }
+        let written = std::mem::take(&mut self.written);
+        let (kept, unneeded): (Vec<_>, Vec<_>) = written.into_iter().partition(|(name, _)| needed.contains(name));
+        self.written = kept;
+        self.store.discard(unneeded.into_iter().map(|(_, path)| path).collect());
     }
 
     /// Writes a manifest list. Returns its name and length.

@@ -33,7 +33,6 @@ use crate::format::task::WrittenAt;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::manifest::index_manifest::DELETION_VECTORS;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
 /// The option for the number of retries of a commit.
@@ -201,7 +200,7 @@ fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) ->
     let policy = match attempt.newest().and_then(|base| retry_policy(base.schema.options())) {
         Ok(policy) => policy,
         Err(e) => {
-            Cancellation::none().scope(|| attempt.clean_up());
+            attempt.clean_up();
             return CommitOutcome::Failed(e);
         }
     };
@@ -210,11 +209,11 @@ fn run_attempts<'p>(mut attempt: SnapshotAttempt<'p>, plan: Option<Plan<'p>>) ->
     }
     let verdict = commit_loop::run(&mut attempt, &policy);
     // Files are also removed after an interrupt, which the result already reports.
-    Cancellation::none().scope(|| match &verdict {
+    match &verdict {
         CommitOutcome::Committed(_) => attempt.delete_unused(),
         CommitOutcome::Failed(_) => attempt.clean_up(),
         CommitOutcome::Unknown(_) => {}
-    });
+    }
     verdict
 }
 

@@ -32,7 +32,7 @@ use crate::paimon::rows::vectors;
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::check_cancelled;
 use crate::store::in_parallel;
 
 impl PaimonTable {
@@ -410,8 +410,7 @@ fn new_index(
     let mut written = Vec::new();
     let changes = vectors::taken_out(table, &index_entries(table, snapshot)?, gone, &mut written);
     if changes.is_err() {
-        // A left-over is a harmless orphan.
-        Cancellation::none().scope(|| written.iter().for_each(|path| drop(table.folder().store().delete(path))));
+        table.folder().store().discard(written);
     }
     changes
 }

@@ -31,7 +31,7 @@ use crate::paimon::plan::record_expiry::RecordExpiry;
 use crate::paimon::rows::vectors;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
-use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
+use crate::parallel::{Phase, begin_phase, check_cancelled, expect_total, in_parallel, threads};
 use crate::store::Unsynced;
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
@@ -213,10 +213,8 @@ impl CompactJob {
 
     /// Removes the written files.
     pub(crate) fn clean_up(&self) {
-        let store = self.table.folder().store();
         let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
-        // A left-over is a harmless orphan.
-        Cancellation::none().scope(|| completed.iter().for_each(|path| drop(store.delete(path))));
+        self.table.folder().store().discard(completed.clone());
     }
 }
 

@@ -24,7 +24,7 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::settle::paths_of;
 use crate::paimon::write::write_plan::{RewriteState, WriteKind};
 use crate::paimon::write::writer::{PaimonWriter, WrittenFiles};
-use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, expect_total};
+use crate::parallel::{Phase, begin_phase, check_cancelled, expect_total};
 use crate::types::options::Options;
 
 /// Gives waiting rows their buckets, in one commit if there are such rows. Returns the table with them, and the
@@ -65,11 +65,10 @@ pub(crate) fn place_waiting(table: PaimonTable, compaction: &BucketCompaction) -
     Ok((table.after_commit()?, done))
 }
 
-/// Removes the written files. A left-over is a harmless orphan.
+/// Removes the written files.
 fn delete(table: &PaimonTable, changes: &Changes) {
     let files = changes.added.iter().chain(&changes.changelog);
-    let store = table.folder().store();
-    Cancellation::none().scope(|| files.flat_map(paths_of).for_each(|path| drop(store.delete(&path))));
+    table.folder().store().discard(files.flat_map(paths_of).collect());
 }
 
 /// The partitions with waiting rows, by the number of buckets that they get. A partition with buckets keeps their

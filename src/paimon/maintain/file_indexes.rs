@@ -22,7 +22,7 @@ use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::plan::compact_plan::bucket_files;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::file_indexes::{IndexPlan, index_path};
-use crate::parallel::{Cancellation, Phase, begin_phase, check_cancelled, in_parallel};
+use crate::parallel::{Phase, begin_phase, check_cancelled, in_parallel};
 use crate::store::location::join;
 
 impl PaimonTable {
@@ -149,7 +149,6 @@ impl IndexJob<'_> {
     /// Removes the written files.
     fn clean_up(&self) {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        // A left-over is a harmless orphan.
-        Cancellation::none().scope(|| written.iter().for_each(|path| drop(self.table.folder().store().delete(path))));
+        self.table.folder().store().discard(written.clone());
     }
 }

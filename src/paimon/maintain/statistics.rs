@@ -25,9 +25,7 @@ use crate::paimon::spec::data_type::DataField;
 use crate::paimon::spec::pretty_json::pretty;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::{
-    Cancellation, Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads,
-};
+use crate::parallel::{Phase, begin_phase, check_cancelled, in_parallel, locked_unless_cancelled, threads};
 use crate::store::location::join;
 use crate::types::select::{column_hint, prune_to};
 
@@ -68,11 +66,10 @@ impl PaimonTable {
         let name = format!("stat-{}-0", uuid::Uuid::new_v4());
         let path = join(&join(table.location(), "statistics"), &name);
         let store = table.folder().store();
-        let delete = || Cancellation::none().scope(|| drop(store.delete(&path)));
-        store.put_if_absent(&path, &bytes).inspect_err(|_| delete())?;
+        store.put_if_absent(&path, &bytes).inspect_err(|_| store.discard(vec![path.clone()]))?;
         let outcome = Commit::new(table.folder(), Changes::default()).with_statistics(&name).run();
         if matches!(outcome, CommitOutcome::Failed(_)) {
-            delete();
+            store.discard(vec![path.clone()]);
         }
         outcome.into_result()?;
         let size_bytes = i64::try_from(bytes.len()).unwrap_or(i64::MAX);

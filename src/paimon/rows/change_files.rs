@@ -17,7 +17,6 @@ use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
-use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// Files that were written for a commit that has not taken them over; they are deleted unless it does.
@@ -36,9 +35,7 @@ impl Unpublished<'_> {
 
 impl Drop for Unpublished<'_> {
     fn drop(&mut self) {
-        let paths = self.data.iter().map(|f| &f.file.path).chain(&self.index);
-        // A left-over is a harmless orphan.
-        Cancellation::none().scope(|| paths.for_each(|path| drop(self.store.delete(path))));
+        self.store.discard(self.data.iter().map(|f| &f.file.path).chain(&self.index).cloned().collect());
     }
 }
 

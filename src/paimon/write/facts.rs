@@ -14,7 +14,7 @@ use super::stats::{StatsCollector, StatsConfig};
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;
-use crate::parallel::{Cancellation, locked};
+use crate::parallel::locked;
 use crate::store::{Store, Unsynced};
 
 /// The contents of a file, as found while writing.
@@ -66,10 +66,8 @@ pub(crate) struct FoundFacts {
 impl Drop for FoundFacts {
     fn drop(&mut self) {
         let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (path, _) in facts.iter().filter(|(_, facts)| facts.index.own_file.is_some()) {
-            // A left-over is a harmless orphan.
-            Cancellation::none().scope(|| drop(self.store.delete(&index_path(path))));
-        }
+        let indexed = facts.iter().filter(|(_, facts)| facts.index.own_file.is_some());
+        self.store.discard(indexed.map(|(path, _)| index_path(path)).collect());
     }
 }
 

@@ -12,7 +12,6 @@ use crate::data::write::new_file::write_all;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::plan::files::indexed_type;
 use crate::paimon::spec::schema::TableSchema;
-use crate::parallel::Cancellation;
 use crate::store::{Store, Unsynced};
 use crate::types::PrimitiveType;
 use crate::types::options::Options;
@@ -189,13 +188,12 @@ impl FileIndexes {
                 let path = index_path(data_file);
                 let mut file = plan.store.create_unsynced(&path, unsynced)?;
                 write_all(file.as_mut(), &path, &bytes)?;
-                // A file that can't be synced may have its name already. A left-over is a harmless orphan.
-                let remove = || Cancellation::none().scope(|| drop(plan.store.delete(&path)));
                 file.finish().map_err(|e| match e.kind() {
                     // The name is that of another file. The data file, which has a name of its own, can be deleted.
                     ErrorKind::AlreadyExists => Error::store("the name of an index file is taken").because(e),
+                    // A file that can't be synced may have its name already.
                     _ => {
-                        remove();
+                        plan.store.discard(vec![path.clone()]);
                         e
                     }
                 })?;

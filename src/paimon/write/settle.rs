@@ -17,7 +17,6 @@ use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::hash_index::HashIndexes;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::Cancellation;
 use crate::store::location::join;
 
 /// The most times that rows are written again. Each time another commit was faster.
@@ -60,11 +59,10 @@ impl PendingFiles {
         }
     }
 
-    /// Removes the files. Leftovers are harmless orphans.
+    /// Removes the files.
     fn delete(&self, table: &PaimonTable) {
-        let store = table.folder().store();
-        let paths = self.files.added.iter().chain(&self.files.changelog).flat_map(paths_of);
-        Cancellation::none().scope(|| paths.for_each(|path| drop(store.delete(&path))));
+        let files = self.files.added.iter().chain(&self.files.changelog);
+        table.folder().store().discard(files.flat_map(paths_of).collect());
     }
 }
 
