@@ -45,7 +45,9 @@ extracted() {
 
 # musl_root FOLDER ARCHITECTURE MACHINE: musl's library of Debian, and CPython that gcc builds for it.
 musl_root() {
-  local build host=$3-linux-musl
+  local build host=$3-linux-musl options=
+  # The library of gcc for atomics asks for a function of glibc.
+  [ "$3" != aarch64 ] || options=-mno-outline-atomics
   build=$(mktemp -d)
   extracted "$build/musl" trixie "$2" musl-dev,linux-libc-dev
   extracted "$1" trixie "$2" musl
@@ -58,7 +60,7 @@ musl_root() {
   cat >"$build/cc" <<CC
 #!/bin/sh
 [ "\$1" != --print-multiarch ] || { echo $host; exit; }
-exec $3-linux-gnu-gcc -specs=$build/specs -isystem $build/kernel "\$@"
+exec $3-linux-gnu-gcc -specs=$build/specs -isystem $build/kernel $options "\$@"
 CC
   chmod +x "$build/cc"
   export CC=$build/cc AR="$3-linux-gnu-ar" RANLIB="$3-linux-gnu-ranlib"
