@@ -489,7 +489,7 @@ def readers() -> int:
 
 
 def test_a_large_table_needs_little_memory(catalog: fz.Catalog) -> None:
-    """1.6 GB of values, of which a small part is in memory at a time."""
+    """1.6 GB of values. Only a small part of them is in memory at a time."""
     made = catalog.create_table("db.large", pa.schema([("id", pa.int64()), ("x", pa.int64())]))
     count = 10_000_000
     for first in range(0, 10 * count, count):

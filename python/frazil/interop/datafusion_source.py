@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from frazil import observing
 from frazil.exceptions import FrazilError, UnsupportedError
 from frazil.interop.pushdown import with_columns, with_conditions
 
@@ -76,14 +75,14 @@ class Source:
         if scan.row_limit is not None:
             # Parts can't share a limit.
             least = scan.row_limit if rows is None else min(rows, scan.row_limit)
-            return [(lambda: observing.stream(scan, scan._core.read()), least)], None if rows is None else least
+            return [(scan._core.read, least)], None if rows is None else least
         splits = scan.plan(n=parts)
         threads = max(1, (os.cpu_count() or 1) // max(1, len(splits)))
         return [(_opener(split, threads), split.row_count) for split in splits], rows
 
 
 def _opener(split: Split, threads: int) -> Callable[[], Any]:
-    return lambda: observing.stream(split, split._core.read(None, False, threads))
+    return lambda: split._core.read(None, False, threads)
 
 
 def _row_count(scan: Scan) -> int | None:
