@@ -52,7 +52,8 @@ class Source:
 
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
-        self.schema: pa.Schema = scan.arrow_schema.remove_metadata()
+        # Not pyarrow's schema: that renames parts of maps, and batches have to fit.
+        self.schema = scan
         # A scan with a limit would count other rows.
         self.takes_filters = scan.row_limit is None
 
@@ -68,7 +69,7 @@ class Source:
             parts: The largest number of parts.
             batch_rows: The most rows of a batch.
         """
-        scan = with_columns(self._scan, columns or [_narrowest(self.schema)])
+        scan = with_columns(self._scan, columns or [_narrowest(self._scan.arrow_schema)])
         scan = with_conditions(scan._with(options={**scan._options, "batch-rows": str(batch_rows)}), filters)
         rows = _row_count(scan)
         scan = scan if limit is None else scan.limit(limit)
