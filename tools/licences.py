@@ -1,8 +1,8 @@
 """Licences of the crates in the wheels: `python tools/licences.py [--check]` writes or checks THIRD-PARTY-LICENSES.
 
 There is a list for the wheels of Frazil, and one for those of `packages/datafusion`. A list has every crate that is
-linked into a wheel of any platform, and the texts that its licence wants to be passed on. Where a crate offers a choice,
-the first licence of PREFERRED is taken. Licences have to be allowed by `deny.toml`.
+linked into a wheel of any platform, and the texts that its licence wants to be passed on. Where a crate offers a
+choice, the first licence of PREFERRED is taken. Licences have to be allowed by `deny.toml`.
 `--check` needs the network only for crates that were never fetched. It looks at the crates of Linux alone, and asks
 `cargo deny` for advisories if it is there.
 """
