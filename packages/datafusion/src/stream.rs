@@ -61,10 +61,10 @@ fn pull(part: &Part, schema: &SchemaRef, sender: &Sender<Message>) -> Result<()>
     if sender.is_closed() {
         return Ok(());
     }
-    let mut reader = part.open()?;
+    let reader = part.open()?;
     let places = places(&reader.schema(), schema)?;
     // The reader is dropped here when nobody listens any more.
-    while let Some(batch) = reader.next() {
+    for batch in reader {
         let batch = batch.map_err(readable)?;
         if sender.blocking_send(Message::Batch(arranged(&batch, &places, schema)?)).is_err() {
             return Ok(());
