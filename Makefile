@@ -178,6 +178,7 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@tools/need.sh "make lint" python rust
 	@echo "== rustfmt"
 	@cargo fmt --all --check
+	@cargo fmt --check --manifest-path packages/datafusion/Cargo.toml
 	@$(MAKE) $(VENV)/.built
 	@echo "== ruff"
 	@$(BIN)/ruff check .
@@ -185,6 +186,7 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@echo "== mypy"
 	@$(BIN)/mypy --strict python/frazil python/pyspark_frazil
 	@$(BIN)/mypy --strict examples/*.py
+	@$(BIN)/mypy --strict packages/datafusion/python
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@$(MAKE) clippy
@@ -203,12 +205,27 @@ clippy: ## clippy alone
 	@.venv-engines/bin/python -m pip install -q -r requirements/engines.txt
 	@touch $@
 
+PROVIDER := packages/datafusion
+
+.venv-engines/.provider: $(wildcard $(PROVIDER)/src/*.rs $(PROVIDER)/python/*/*.py*) $(PROVIDER)/Cargo.toml $(PROVIDER)/Cargo.lock $(PROVIDER)/pyproject.toml
+	@$(MAKE) $(VENV)/.tools .venv-engines/.tools
+	@echo "== The package frazil-datafusion (release build, with 250 crates of DataFusion)"
+	@rm -rf $(PROVIDER)/dist
+	@$(BIN)/maturin build --release --locked -q -m $(PROVIDER)/Cargo.toml -i .venv-engines/bin/python -o $(PROVIDER)/dist
+	@.venv-engines/bin/python -m pip install -q --force-reinstall --no-deps $(PROVIDER)/dist/frazil_datafusion-*.whl
+	@touch $@
+
 .PHONY: test-engines
-test-engines: ## scans in DataFusion, Daft, Ray and PyTorch, which `make test` does not install
+test-engines: ## scans in DataFusion, Daft, Ray and PyTorch, which `make test` does not install; builds frazil-datafusion
 	@tools/need.sh "make test-engines" python rust
-	@$(MAKE) $(VENV)/.built .venv-engines/.tools
+	@$(MAKE) $(VENV)/.built .venv-engines/.tools .venv-engines/.provider
 	@echo "== Engines"
-	@PYTHONPATH=python .venv-engines/bin/python -m pytest --timeout 450 tests/python/test_engines.py
+	@PYTHONPATH=python .venv-engines/bin/python -m pytest --timeout 450 tests/python/test_engines.py tests/python/test_datafusion_provider.py
+
+.PHONY: clippy-datafusion
+clippy-datafusion: ## clippy for packages/datafusion, which `make lint` leaves out, because it has 250 crates of its own
+	@tools/need.sh "make clippy-datafusion" python rust
+	@cargo clippy --locked --manifest-path $(PROVIDER)/Cargo.toml -- -D warnings
 
 $(VENV)/.types: requirements/types.txt $(VENV)/.tools
 	@echo "== pyright, and the Node.js that runs it"

@@ -1,8 +1,10 @@
 """Licences of the crates in the wheels: `python tools/licences.py [--check]` writes or checks THIRD-PARTY-LICENSES.
 
-The list has every crate that is linked into a wheel of any platform, and the texts that its licence wants to be passed
-on. Where a crate offers a choice, the first licence of PREFERRED is taken. Licences have to be allowed by `deny.toml`.
-`--check` needs no network. It looks at the crates of Linux alone, and asks `cargo deny` for advisories if it is there.
+There is a list for the wheels of Frazil, and one for those of `packages/datafusion`. A list has every crate that is
+linked into a wheel of any platform, and the texts that its licence wants to be passed on. Where a crate offers a
+choice, the first licence of PREFERRED is taken. Licences have to be allowed by `deny.toml`.
+`--check` needs the network only for crates that were never fetched. It looks at the crates of Linux alone, and asks
+`cargo deny` for advisories if it is there.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from typing import Any
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-STORED = ROOT / "THIRD-PARTY-LICENSES"
+STORED = "THIRD-PARTY-LICENSES"
+# The crates that wheels are made of, and what `cargo` needs to know of them.
+WHEELS = {ROOT: ["--features", "python"], ROOT / "packages" / "datafusion": []}
 LINUX = [f"{machine}-unknown-linux-{libc}" for machine in ("x86_64", "aarch64") for libc in ("gnu", "musl")]
 OTHERS = ["x86_64-apple-darwin", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"]
 PREFERRED = ["Apache-2.0", "MIT"]
@@ -92,13 +96,13 @@ def linked(metadata: dict[str, Any]) -> list[Package]:
     return [packages[name] for name in found - {root}]
 
 
-def crates(targets: list[str], *options: str) -> list[Package]:
-    """The linked crates of some targets, by name and version."""
-    command = ["cargo", "metadata", "--locked", "--format-version", "1", "--features", "python", *options]
+def crates(wheel: Path, targets: list[str]) -> list[Package]:
+    """The linked crates of a wheel for some targets, by name and version."""
+    command = ["cargo", "metadata", "--locked", "--format-version", "1", *WHEELS[wheel]]
     found = {}
     for target in targets:
         run = subprocess.run(
-            [*command, "--filter-platform", target], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True
+            [*command, "--filter-platform", target], cwd=wheel, stdout=subprocess.PIPE, check=True, text=True
         )
         found.update({package["id"]: package for package in linked(json.loads(run.stdout))})
     return sorted(found.values(), key=lambda package: (package["name"], package["version"]))
@@ -205,15 +209,19 @@ def main() -> None:
     arguments.add_argument("--check", action="store_true", help="compare with the stored list and write nothing")
     check = arguments.parse_args().check
     allowed = set(tomllib.loads((ROOT / "deny.toml").read_text("utf-8"))["licenses"]["allow"])
-    lock = (ROOT / "Cargo.lock").read_text("utf-8")
-    if not check:
-        packages = crates([*LINUX, *OTHERS])
-        STORED.write_text(written(packages, allowed), "utf-8")
-        print(f"{STORED.name}: {len(packages)} crates")
-        return
-    found = faults(crates(LINUX[:1], "--offline"), allowed, lock, STORED.read_text("utf-8"))
-    print("\n".join(found) or "The licences of all crates are allowed and listed.")
-    raise SystemExit(bool(found) or not advisories())
+    found = []
+    for wheel in WHEELS:
+        stored = wheel / STORED
+        if check:
+            lock = (wheel / "Cargo.lock").read_text("utf-8")
+            found += faults(crates(wheel, LINUX[:1]), allowed, lock, stored.read_text("utf-8"))
+        else:
+            packages = crates(wheel, [*LINUX, *OTHERS])
+            stored.write_text(written(packages, allowed), "utf-8")
+            print(f"{stored.relative_to(ROOT)}: {len(packages)} crates")
+    if check:
+        print("\n".join(found) or "The licences of all crates are allowed and listed.")
+        raise SystemExit(bool(found) or not advisories())
 
 
 if __name__ == "__main__":

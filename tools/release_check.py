@@ -29,6 +29,9 @@ def faults(root: Path, tag: str | None, tags: list[str]) -> list[str]:
     locked = re.search(r'name = "frazil"\nversion = "([^"]+)"', lock)
     if locked is None or locked[1] != now:
         out.append(f"Cargo.lock: it has version {locked[1] if locked else 'none'}, and Cargo.toml has {now}")
+    provider = version(root / "packages" / "datafusion")
+    if provider != now:
+        out.append(f"packages/datafusion/Cargo.toml: it has version {provider}, and Cargo.toml has {now}")
     changelog = (root / "CHANGELOG.md").read_text("utf-8")
     section = re.search(rf"^## \[{re.escape(now)}\] - (\d{{4}}-\d\d-\d\d)\n(.*?)(?=^## |\Z)", changelog, re.M | re.S)
     if section is None:

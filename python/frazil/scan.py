@@ -370,6 +370,12 @@ class Scan:
         relation: duckdb.DuckDBPyRelation = (connection or duckdb).from_arrow(self.to_arrow_dataset())
         return relation
 
+    def __datafusion_table_provider__(self, session: Any) -> object:
+        """For `context.register_table("events", scan)` of DataFusion. Needs the package frazil-datafusion."""
+        from frazil.interop.datafusion_source import table_provider
+
+        return table_provider(self, session)
+
     def to_daft(self) -> daft.DataFrame:
         """The rows as a DataFrame of Daft, which reads in parallel when it is collected. Columns are pushed down."""
         arguments.installed("daft")

@@ -348,6 +348,10 @@ class Table(TableHandle, RowChanges, metaclass=Answering):
             rows=None if limit is None else arguments.count("limit", limit),
         )._named(self._name)
 
+    def __datafusion_table_provider__(self, session: Any) -> object:
+        """For `context.register_table("events", table)` of DataFusion. Needs the package frazil-datafusion."""
+        return self.scan().__datafusion_table_provider__(session)
+
     def head(self, rows: int = 5) -> pa.Table:
         """A few rows as a pyarrow table, as `scan(limit=rows)` reads them."""
         return self.scan(limit=rows).to_arrow()

@@ -81,7 +81,7 @@ def test_faults_of_licences() -> None:
 
 
 def test_the_list_has_the_texts_that_crates_carry() -> None:
-    text = licences.STORED.read_text("utf-8")
+    text = (licences.ROOT / licences.STORED).read_text("utf-8")
     for wanted in [
         "Copyright (c) 2015 Andrew Gallant",  # MIT
         "Apache Arrow\nCopyright 2016",  # a NOTICE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 INDEX = "FILES.md"
-FOLDERS = ("src", "python", "tests", "examples", "benches", "demo", "fuzz", "tools")
+FOLDERS = ("src", "python", "packages", "tests", "examples", "benches", "demo", "fuzz", "tools")
 HEAD = """# Source files, a line for each
 This list is for searching. [DESIGN.md](DESIGN.md) has the tree and the main paths. [CONTRIBUTING.md](CONTRIBUTING.md)
 says where to change what. Each line is the first sentence of the file's own documentation. `make files` writes it.

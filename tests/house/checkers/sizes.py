@@ -28,7 +28,7 @@ EMPTY_NAMES = {
     "stuff",
     "various",
 }
-PYTHON_FOLDERS = ("python", "tests", "benches", "demo", "tools", "examples")
+PYTHON_FOLDERS = ("python", "packages", "tests", "benches", "demo", "tools", "examples")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

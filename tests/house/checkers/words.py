@@ -30,7 +30,7 @@ DIALECT = [
     "it is that",
 ]
 # Folders of Python programs that are no part of the package.
-PROGRAMS = ("benches", "demo", "examples", "fuzz", "tests", "tools")
+PROGRAMS = ("benches", "demo", "examples", "fuzz", "packages", "tests", "tools")
 # These name the phrases.
 NAMING = {"tests/house/checkers/words.py", "tests/house/test_words.py"}
 # `None` is Python's.
