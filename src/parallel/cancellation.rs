@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::call_counts::CallCounts;
@@ -24,6 +24,8 @@ pub struct Cancellation {
     progress: Option<Arc<Progress>>,
     /// Where its requests, commits and plans count.
     counts: Option<Arc<CallCounts>>,
+    /// Until when the call waits for its cleaning, once it was cancelled and has begun to clean.
+    cleaning: Option<Arc<OnceLock<Instant>>>,
 }
 
 /// A [`CallLock`] that a call holds, and those that it took before.
@@ -43,12 +45,13 @@ impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, counts: None }
+        let cleaning = Some(Arc::default());
+        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, counts: None, cleaning }
     }
 
     /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        Cancellation { check: None, held: None, progress: None, counts: None }
+        Cancellation { check: None, held: None, progress: None, counts: None, cleaning: None }
     }
 
     /// The same cancellation for a call that counts its progress.
@@ -149,6 +152,14 @@ impl Cancellation {
 pub fn check_cancelled() -> Result<()> {
     // The check may run a signal handler that calls this crate again, so nothing stays borrowed.
     CURRENT.with_borrow(|current| current.check.clone()).map_or(Ok(()), |check| check())
+}
+
+/// Until when a call that was cancelled waits for its cleaning: for `wait` from the first time that it is asked. `None`
+/// if the call was not cancelled.
+pub(crate) fn end_of_cleaning(wait: Duration) -> Option<Instant> {
+    let current = Cancellation::current();
+    current.check().err()?;
+    current.cleaning.map(|end| *end.get_or_init(|| Instant::now() + wait))
 }
 
 /// The counters of the call that this thread works for; `None` if nobody counts.

@@ -82,6 +82,7 @@ mod _core {
         crate::store::set_makers(Box::new(crate::py::foreign::PythonMakers));
         set_library(open_register);
         crate::py::watch::set_process();
+        crate::py::watch::clean_before_exit(m)?;
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("TABLE_FORMATS", crate::tables::catalog::FORMATS.map(|format| format.id))?;
         m.add("DEBUG_BUILD", cfg!(debug_assertions))

@@ -5,6 +5,7 @@
 //! stores. [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
 //! [`database`] is for SQL catalogs.
 //!
+//! - `cleaning`: cleaning up after a call that failed, which a cancelled call soon leaves
 //! - `connect`: makes clients of object stores from options and environment variables
 //! - `credentials`: credentials that are granted for a time, and renewed before they expire
 //! - `disk`: local files that survive a crash: the steps of writing one, and the common sync of many
@@ -25,6 +26,7 @@
 //! - `small_files`: a store whose small files are requested before they are opened
 //! - `testing`: A local store for tests, which can hook some of its calls
 
+mod cleaning;
 mod connect;
 mod connections;
 pub mod credentials;
@@ -52,6 +54,7 @@ mod small_files;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use cleaning::finish_cleaning;
 pub use disk::Unsynced;
 pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};

@@ -14,6 +14,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
 
+use super::cleaning::clean_up;
 use super::connect::{Client, connect};
 use super::credentials::{PrefixConfig, longest_prefix, prefixes};
 use super::failure::{is_refusal, status};
@@ -361,9 +362,7 @@ impl Store for ObjectFiles {
         let objects = paths.iter().filter_map(|path| self.object_of_a_store(path, "remove files").ok());
         let deletions: Vec<_> = objects.map(|Object { client, key, .. }| deleted(client.patient, key)).collect();
         let all = futures_util::stream::iter(deletions).buffer_unordered(self.at_once()).for_each(|()| async {});
-        if let Ok(running) = start(all) {
-            running.wait_or_leave();
-        }
+        clean_up(all);
     }
 
     fn delete_folder(&self, folder: &str) -> Result<()> {

@@ -6,6 +6,7 @@ use std::io;
 use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 
 use super::StoreWriter;
+use super::cleaning::clean_up;
 use super::object_handle::Object;
 use super::runtime::{PendingRequest, start, wait};
 use crate::error::{Error, Result};
@@ -119,8 +120,6 @@ impl Drop for ObjectWriter {
         }
         self.under_way.clear();
         // What can't be removed stays as an unfinished upload, which nobody sees.
-        if let Ok(running) = start(async move { drop(upload.abort().await) }) {
-            running.wait_or_leave();
-        }
+        clean_up(async move { drop(upload.abort().await) });
     }
 }

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -19,9 +19,6 @@ use crate::parallel::POLL_INTERVAL;
 
 /// The number of threads that transfer bytes. The waiting threads process the results.
 const THREADS: usize = 2;
-
-/// How long a cancelled call waits for its files to be removed.
-const CLEANING_WAIT: Duration = Duration::from_millis(250);
 
 static RUNTIME: PerProcess<Arc<Runtime>> = PerProcess::new();
 
@@ -133,16 +130,11 @@ impl<T> PendingRequest<T> {
         }
     }
 
-    /// Waits for the end of work that cleans up. After a cancellation it waits [`CLEANING_WAIT`] at most, and the work
-    /// goes on without the caller.
-    pub(super) fn wait_or_leave(mut self) {
+    /// Waits for the end of the work, or until the time that `limit` gives. Then the work goes on without the caller.
+    pub(super) fn wait_or_leave(mut self, limit: impl Fn() -> Option<Instant>) {
         let Some((told, _)) = self.inner.as_ref().filter(|_| self.process == std::process::id()) else { return };
-        let mut until = None;
         while told.recv_timeout(POLL_INTERVAL).is_err_and(|e| e == RecvTimeoutError::Timeout) {
-            if until.is_none() && parallel::check_cancelled().is_err() {
-                until = Some(Instant::now() + CLEANING_WAIT);
-            }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if limit().is_some_and(|until| Instant::now() >= until) {
                 break;
             }
         }
@@ -165,7 +157,7 @@ impl<T> Drop for PendingRequest<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     use super::*;
 
@@ -178,28 +170,6 @@ mod tests {
         assert_eq!(stopped.unwrap_err().message(), "stopped");
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(wait(async { panic!("broken") }).unwrap_err().kind(), crate::error::ErrorKind::Internal);
-    }
-
-    #[test]
-    fn a_cancelled_call_does_not_wait_for_its_cleaning() {
-        let cleaned = Arc::new(AtomicBool::new(false));
-        let done = cleaned.clone();
-        let cleaning = async move {
-            tokio::time::sleep(CLEANING_WAIT * 4).await;
-            done.store(true, Ordering::SeqCst);
-        };
-        parallel::Cancellation::after(0).scope(|| start(cleaning).unwrap().wait_or_leave());
-        assert!(!cleaned.load(Ordering::SeqCst));
-        while !cleaned.load(Ordering::SeqCst) {
-            std::thread::yield_now();
-        }
-        let (tell, told) = sync_channel(1);
-        let cleaning = async move {
-            tokio::time::sleep(POLL_INTERVAL * 2).await;
-            tell.send(7).unwrap();
-        };
-        start(cleaning).unwrap().wait_or_leave();
-        assert_eq!(told.try_recv(), Ok(7));
     }
 
     #[test]

@@ -85,7 +85,7 @@ if [ ! -e "$folder/musl/opt/py314/bin/python3.14" ]; then
 fi
 if [ ! -e "$folder/arm64/usr/bin/python3" ]; then
   echo "== Debian 13 for aarch64"
-  extracted "$folder/arm64" trixie arm64 python3
+  extracted "$folder/arm64" trixie arm64 python3,libstdc++6
 fi
 if [ ! -e "$folder/arm64-musl/opt/py314/bin/python3.14" ]; then
   echo "== musl for aarch64 with CPython 3.14 (about 5 minutes)"

@@ -101,31 +101,46 @@ def fits_python(wheel: Path, place: Place) -> bool:
     return ("-cp314t-" in wheel.name) == place.free_threaded()
 
 
+def abi(place: Place) -> str:
+    """The tag of this place's Python, as `cp314t`."""
+    version = place.asked("import sys; print('%d%d' % sys.version_info[:2])")
+    return f"cp{version}{'t' if place.free_threaded() else ''}"
+
+
+def tags(place: Place) -> list[str]:
+    """The options by which pip takes wheels for this place on another machine."""
+    target, own = TARGETS[place.target], abi(place)
+    platforms = ["musllinux_1_2"] if target.is_musl else ["manylinux_2_28", "manylinux_2_17", "manylinux2014"]
+    options = [option for name in platforms for option in ("--platform", f"{name}_{target.machine}")]
+    options += ["--python-version", own.removeprefix("cp").removesuffix("t"), "--implementation", "cp"]
+    return [*options, *(option for name in (own, "abi3", "none") for option in ("--abi", name))]
+
+
 def pyarrow(place: Place) -> Path:
     """The folder with pip and with pyarrow for this place, as pip's own machine would fetch them."""
-    version = place.asked("import sys; print('%d.%d' % sys.version_info[:2])")
-    abi = "cp" + version.replace(".", "") + ("t" if place.free_threaded() else "")
-    target = TARGETS[place.target]
-    folder = CACHE / "pyarrow" / f"{abi}-{place.target}"
+    folder = CACHE / "pyarrow" / f"{abi(place)}-{place.target}"
     if not list(folder.glob("pyarrow-*.whl")):
-        names = ["musllinux_1_2"] if target.is_musl else ["manylinux_2_28", "manylinux_2_17", "manylinux2014"]
-        options = [option for name in names for option in ("--platform", f"{name}_{target.machine}")]
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder)]
-        python = ["--python-version", version, "--implementation", "cp", "--abi", abi]
-        subprocess.run([*pip, *options, *python, "pyarrow"], check=True)
+        subprocess.run([*pip, *tags(place), "pyarrow"], check=True)
         subprocess.run([*pip, "pip"], check=True)
     return folder
 
 
 def commands(place: Place, folder: Path) -> list[list[str]]:
     """What is run in a folder with the wheels: the installation, the programs that use it, and imports to be timed."""
-    inside, pip = place.seen(folder), place.seen(next(folder.glob("pip-*.whl")))
-    install = [f"{pip}/pip", "install", "-q", "--no-cache-dir", "--root-user-action", "ignore", "--no-index"]
+    inside, pip = place.seen(folder), next(folder.glob("pip-*.whl"))
+    options = ["install", "-q", "--no-cache-dir", "--root-user-action", "ignore", "--no-index"]
     # PySpark's Python has pyarrow. It needs only the wheel itself, in front of what `make dev` installed.
-    dependencies = ["--no-deps"] if place.spark else []
-    install += [*dependencies, "--find-links", inside, "--target", f"{inside}/site", "frazil"]
+    options += ["--no-deps"] if place.spark else []
+    if place.emulated:
+        # An emulated pip runs the loader of musl to learn its version. The kernel refuses that.
+        options += ["--only-binary", ":all:", *tags(place), "--find-links", str(folder), "--target", f"{folder}/site"]
+        install = [sys.executable, f"{pip}/pip", *options, "frazil"]
+    else:
+        options += ["--find-links", inside, "--target", f"{inside}/site"]
+        install = place.command(f"{place.seen(pip)}/pip", *options, "frazil")
     smoke = [f"{inside}/smoke.py", f"{inside}/README.md", *(["--spark"] if place.spark else [])]
-    return [place.command(*install), place.command(*smoke), *[place.command("-c", IMPORT)] * IMPORTS]
+    return [install, place.command(*smoke), *[place.command("-c", IMPORT)] * IMPORTS]
 
 
 def error_line(text: str) -> str:

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Schema};
 use datafusion_expr::expr::{Between, InList, Like};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 
-use crate::literal::{Number, float_of, text_of};
+use crate::literal::{Number, float_of, is_text, text_of};
 
 /// The most levels of an expression.
 const DEEPEST: usize = 100;
@@ -246,10 +246,6 @@ fn literal(column: &Column, value: &Expr) -> Option<String> {
         Expr::Literal(value, _) => text_of(value, &column.ty),
         _ => None,
     }
-}
-
-fn is_text(ty: &DataType) -> bool {
-    matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 fn is_float(ty: &DataType) -> bool {

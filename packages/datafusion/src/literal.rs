@@ -91,7 +91,8 @@ fn moment(seconds: i64, nanos: u32, zoned: bool, is_date: bool) -> Option<String
     Some(quoted(&format!("{day}T{}.{nanos:09}{zone}", local.format("%H:%M:%S"))))
 }
 
-fn is_text(ty: &DataType) -> bool {
+/// Whether values of the type are text.
+pub(crate) fn is_text(ty: &DataType) -> bool {
     matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 

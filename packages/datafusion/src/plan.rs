@@ -31,7 +31,7 @@ pub(crate) struct FrazilScan {
 impl FrazilScan {
     /// Reads `plan`. Its batches have the columns of `schema`. `filters` is shown to users.
     pub(crate) fn new(schema: SchemaRef, plan: Plan, filters: String) -> FrazilScan {
-        // A plan without parts has a partition still, which is empty.
+        // A plan without parts has one partition, which is empty.
         let partitions = Partitioning::UnknownPartitioning(plan.parts.len().max(1));
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -41,6 +41,11 @@ impl FrazilScan {
         );
         let parts = plan.parts.into_iter().map(Arc::new).collect();
         FrazilScan { schema, parts, rows: plan.rows, filters, properties: Arc::new(properties) }
+    }
+
+    /// This plan, for which nothing changes.
+    fn leaf(self: Arc<Self>, children: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() { Ok(self) } else { internal_err!("a scan of Frazil has no children") }
     }
 
     fn row_count(&self, partition: Option<usize>) -> Precision<usize> {
@@ -85,11 +90,11 @@ impl ExecutionPlan for FrazilScan {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if children.is_empty() { Ok(self) } else { internal_err!("a scan of Frazil has no children") }
+        self.leaf(&children)
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        if children.is_empty() { Ok(self) } else { internal_err!("a scan of Frazil has no children") }
+        self.leaf(&children)
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

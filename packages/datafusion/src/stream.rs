@@ -78,7 +78,7 @@ fn places(read: &SchemaRef, schema: &SchemaRef) -> Result<Vec<usize>> {
     schema.fields().iter().map(|field| Ok(read.index_of(field.name())?)).collect()
 }
 
-/// The batch with the columns of `schema`. Without columns it has its number of rows still.
+/// The batch with the columns of `schema`. Without columns it still has its number of rows.
 fn arranged(batch: &RecordBatch, places: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = places.iter().map(|place| Arc::clone(batch.column(*place))).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

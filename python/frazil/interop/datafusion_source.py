@@ -34,16 +34,14 @@ def table_provider(scan: Scan, session: Any) -> object:
     """
     try:
         import frazil_datafusion
-    except ModuleNotFoundError as error:
-        if error.name != "frazil_datafusion":
-            raise
-        raise UnsupportedError(
-            "frazil-datafusion is not installed, but tables of DataFusion need it",
-            hint=f"pip install frazil-datafusion. {_OTHER_WAY}",
-        ) from None
-    try:
+
         return frazil_datafusion.table_provider(Source(scan), session)
     except ImportError as error:
+        if error.name == "frazil_datafusion" and isinstance(error, ModuleNotFoundError):
+            raise UnsupportedError(
+                "frazil-datafusion is not installed, but tables of DataFusion need it",
+                hint=f"pip install frazil-datafusion. {_OTHER_WAY}",
+            ) from None
         raise UnsupportedError(str(error), hint=_OTHER_WAY) from error
 
 
