@@ -196,7 +196,7 @@ class _Module(ModuleType):
 
             if name == "__path__":
                 # Python asks for it to import a module below this one, as in `import frazil.table.refs`.
-                _Imports.refuse(sys._getframe(1))
+                _refuse_import(sys._getframe().f_back)
             raise names.of_module(name, sys._getframe(), self.__name__, vars(self).get("__all__", ()))
 
         def __call__(self, *_: object, **__: object) -> None:
@@ -229,22 +229,26 @@ class _Package(ModuleType):
         return import_module, (self.__name__,)
 
 
+def _refuse_import(asked: FrameType | None) -> None:
+    """Says what to write instead of a module that does not exist, if `asked` is Python's own search for one."""
+    if asked is None or asked.f_code.co_name != "_find_and_load_unlocked":
+        # `importlib.util.find_spec` and tools that look for modules get no answer.
+        return
+    module = asked.f_locals.get("name")
+    if isinstance(module, str) and module.startswith("frazil.") and module.split(".")[1] not in ("names", "_core"):
+        from frazil.names import imports
+
+        imports.refuse_import(module, asked, __all__, sorted({*_MODULES, "catalog"}))
+
+
 class _Imports:
     """Looks at imports of modules below `frazil` after all others. It finds none, and says what to write instead."""
 
-    @classmethod
-    def find_spec(cls, fullname: str, path: object = None, target: object = None) -> None:
-        if fullname.startswith("frazil."):
-            # The caller is a function of `importlib`, and its caller may be the statement's.
-            cls.refuse(sys._getframe(2))
-
     @staticmethod
-    def refuse(asked: FrameType) -> None:
-        module = asked.f_locals.get("name", "")
-        if module.startswith("frazil.") and module.split(".")[1] not in ("names", "_core"):
-            from frazil.names import imports
-
-            imports.refuse_import(module, asked, __all__, sorted({*_MODULES, "catalog"}))
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        asked = sys._getframe().f_back if fullname.startswith("frazil.") else None
+        # The caller is a function of `importlib`, and its caller may be the statement's.
+        _refuse_import(None if asked is None else asked.f_back)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import abc
 import importlib
 import importlib.util
 import json
@@ -9,7 +11,11 @@ import operator
 import pickle
 import pkgutil
 import sys
-from typing import Any, NamedTuple
+import threading
+import time
+import types
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -86,10 +92,7 @@ PROPERTIES = {
     "table": "name format format_version location properties metadata_location uuid schema snapshot snapshots refs "
     "inspect maintain partition_spec sort_order last_commit",
     "table.scan()": "schema arrow_schema snapshot_id row_limit",
-    "table.snapshot": "id parent_id timestamp operation summary schema_id sequence_number",
     "table.schema": "id fields names identifier_fields",
-    "table.schema['id']": "id name type required doc children",
-    "table.last_commit": "snapshot_id operation rows_added",
     "catalog": "name properties",
 }
 
@@ -252,18 +255,67 @@ def test_properties_of_namespaces_without_removals(catalog: fz.Catalog) -> None:
 
 
 @refuse_calls
-class _Named(NamedTuple):
-    name: str
-    size: int
+class _Named:
+    @property
+    def name(self) -> str:
+        return "x"
 
 
 def test_a_call_of_a_property_is_known_again_and_again() -> None:
     # Interpreters replace instructions that run often.
-    one = _Named("x", 2)
+    one = _Named()
     for _ in range(100):
         assert one.name.upper() == "X"
-        assert [each.size for each in [one]] == [2]
-        assert getattr(one, "name") == operator.attrgetter("name")(one) == one[0]  # noqa: B009
-        assert one._replace(size=3).size == 3
+        assert [each.name for each in [one]] == ["x"]
+        assert getattr(one, "name") == operator.attrgetter("name")(one) == "x"  # noqa: B009
         with pytest.raises(TypeError, match="`name` is a property here: write it without"):
             one.name()  # type: ignore[operator]
+
+
+def test_a_thread_without_frames_reads_properties(table: fz.Table) -> None:
+    failed: list[object] = []
+    before, threading.excepthook = threading.excepthook, failed.append
+    unraisable, sys.unraisablehook = sys.unraisablehook, failed.append
+    try:
+        _thread.start_new_thread(operator.attrgetter("name", "location", "snapshot"), (table,))
+        time.sleep(0.2)
+    finally:
+        threading.excepthook, sys.unraisablehook = before, unraisable
+    assert failed == []
+
+
+@pytest.mark.parametrize("base", [fz.Table, fz.Catalog, fz.Schema])
+def test_classes_can_be_abstract(base: type) -> None:
+    made = abc.ABCMeta("Made", (base, abc.ABC), {"ask": abc.abstractmethod(lambda self: None)})
+    assert made.__abstractmethods__ == {"ask"}
+
+
+def test_modules_without_a_description_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "made_by_hand", types.ModuleType("made_by_hand"))
+    with pytest.raises(ModuleNotFoundError, match="write `import made_by_hand`"):
+        importlib.import_module("frazil.made_by_hand")
+
+
+@pytest.mark.parametrize("name", [None, b"x", Path("x")])
+def test_tools_that_look_for_modules_get_no_answer(name: object) -> None:
+    """The local variable of a caller is not taken for the name of a module."""
+    assert not hasattr(fz.table, "__path__")
+    assert [finder.find_spec("frazil.no_such_module", None) for finder in sys.meta_path] == [None] * len(sys.meta_path)
+
+
+GUESSES = {
+    "table.remove_snapshots()": "is `maintain.expire_snapshots()` here",
+    "table.remove()": "is `delete(where)` here",
+    "table.clear()": "is `delete('true')` here",
+    "table.delete_rows()": "did you mean `delete`?",
+    "table.new_branch()": "did you mean `refs.create_branch`?",
+    "fz.delete_table": "is `frazil.catalog(name, …).drop_table(…)` here",
+    "catalog.drop_all()": "a table is `load_table('namespace.table')`",
+}
+
+
+@pytest.mark.parametrize("line", GUESSES)
+def test_nothing_is_removed_by_a_guess(line: str, catalog: fz.Catalog, table: fz.Table) -> None:
+    with pytest.raises(AttributeError) as raised:
+        eval(line, names_of(catalog, table))
+    assert GUESSES[line] in str(raised.value)

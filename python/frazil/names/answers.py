@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import Any, NoReturn, TypeVar
@@ -29,7 +30,7 @@ _Class = TypeVar("_Class", bound=type)
 _Item = TypeVar("_Item")
 
 
-class Answering(type):
+class Answering(ABCMeta):
     """The type of classes that answer names which the class itself does not have, as in `Schema.from_arrow`."""
 
 

@@ -11,8 +11,7 @@ import functools
 import opcode
 import sys
 from collections.abc import Callable
-from operator import itemgetter
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 __all__ = ["refuse_calls", "said_of"]
@@ -31,14 +30,13 @@ _LOAD_ATTR = opcode.opmap["LOAD_ATTR"] if sys.version_info >= (3, 12) else None
 
 
 def refuse_calls(cls: _Class) -> _Class:
-    """A class whose properties raise a TypeError with the answer if their value is about to be called."""
+    """A class whose properties raise a TypeError with the answer if their value is about to be called.
+
+    Items of named tuples are left alone. They are read often, and fast.
+    """
     for name, member in list(vars(cls).items()):
         if isinstance(member, property) and member.fget is not None and not name.startswith("_"):
             setattr(cls, name, property(_refusing(member.fget, name), doc=member.__doc__))
-    for place, name in enumerate(getattr(cls, "_fields", ()) if issubclass(cls, tuple) else ()):
-        # The items of a named tuple.
-        read: Callable[[Any], Any] = itemgetter(place)
-        setattr(cls, name, property(_refusing(read, name), doc=vars(cls)[name].__doc__))
     return cls
 
 
@@ -50,12 +48,20 @@ def said_of(name: str) -> str:
 
 
 def _refusing(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    # Code and place of the last instruction that read the property without calling it. A loop has the same one.
+    seen: list[tuple[CodeType, int] | None] = [None]
+
+    @functools.wraps(read)
     def refusing(self: Any) -> Any:
-        if _is_called(sys._getframe(1), name):
-            raise TypeError(said_of(name))
+        frame = sys._getframe().f_back
+        # A thread of native code has no frame.
+        if frame is not None and (place := (frame.f_code, frame.f_lasti)) != seen[0]:
+            if _is_called(frame, name):
+                raise TypeError(said_of(name))
+            seen[0] = place
         return read(self)
 
-    return refusing if isinstance(read, itemgetter) else functools.wraps(read)(refusing)
+    return refusing
 
 
 def _is_called(frame: FrameType, name: str) -> bool:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from types import FrameType
 
 __all__ = ["refuse_import"]
 
 
-def refuse_import(module: str, asked: FrameType | None, public: Iterable[str], modules: Iterable[str]) -> None:
+def refuse_import(module: str, asked: FrameType, public: Iterable[str], modules: Iterable[str]) -> None:
     """Raises the error for a module of the package that does not exist, with what to write.
 
     Args:
         module: The full name of the module.
-        asked: The frame that asks. `importlib.util.find_spec`, which looks for modules, gets no answer.
+        asked: The frame of Python's search for modules.
         public: The public names of the package.
         modules: The modules of the package.
     """
-    if asked is None or asked.f_code.co_name != "_find_and_load_unlocked":
-        return
     parent, _, name = module.rpartition(".")
     if name.startswith("_"):
         return
-    import importlib.util
-
     from frazil.names import others
     from frazil.names.similar import similar
 
@@ -34,11 +32,22 @@ def refuse_import(module: str, asked: FrameType | None, public: Iterable[str], m
         answer = f"write `frazil.{name}`"
     elif parent == "frazil" and (meant := similar(name, modules)) is not None:
         answer = f"did you mean `frazil.{meant}`?"
-    elif importlib.util.find_spec(name) is not None:
+    elif _is_there(name):
         answer = f"write `import {name}`"
     else:
         answer = "the names of Frazil are in `frazil` itself, such as `frazil.catalog` and `frazil.open_table`"
     raise ModuleNotFoundError(f"No module named {module!r}: {'. '.join([answer, *_of_names(asked)])}", name=module)
+
+
+def _is_there(module: str) -> bool:
+    """Whether a module without a package can be imported."""
+    import importlib.util
+
+    if module in sys.modules:
+        return True
+    with suppress(ImportError, ValueError):
+        return importlib.util.find_spec(module) is not None
+    return False
 
 
 def _of_names(asked: FrameType) -> list[str]:

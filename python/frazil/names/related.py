@@ -10,6 +10,7 @@ __all__ = ["related", "words"]
 
 _SAME = (
     "add append insert write put store",
+    "create new",
     "remove delete drop clear",
     "branch branches",
     "catalog catalogs",
@@ -53,7 +54,7 @@ _CHANGES = {
 }
 """First words of names that change something. Such a name is meant only where the other one has that word, too."""
 
-_NO_WORDS = {"get", "set", "is", "by", "of", "to", "the", "new", "all", "in", "with", "for", "from", "a", "do", "make"}
+_NO_WORDS = {"get", "set", "is", "by", "of", "to", "the", "all", "in", "with", "for", "from", "a", "do", "make"}
 
 
 @functools.lru_cache(maxsize=2048)
@@ -71,6 +72,9 @@ def related(name: str, known: Iterable[str]) -> tuple[float, str] | None:
         have = words(one)
         does = _first_word(one)
         if not (shared := wanted & have) or (does in _CHANGES and does != first and does not in wanted):
+            continue
+        # Nothing is removed by a guess: what is removed has to be named as well. Rows need no name.
+        if does == "remove" and shared <= {"remove"} and not (wanted - have and wanted - have <= {"row", "data", "where"}):
             continue
         score = _weight(shared) / _weight(wanted | have)
         if score >= 0.3 and (best is None or score > best[0]):

@@ -243,6 +243,7 @@ CommitFailedError ConcurrentModificationError ConcurrentModificationException Co
         ("Spark", "sort_by=['x asc'] or sort_by=['x desc']", "asc desc"),
         ("Spark", "day('x') or month('x')", "date_trunc"),
         ("PyIceberg", "partition_by=['x']", "Identity"),
+        ("Ibis", "frazil.catalog(name, …).drop_table(…)", "delete_table"),
         ("Polars", "frazil.load_table(name).scan()", "read"),
         (
             "Python",
