@@ -173,6 +173,7 @@ class _Interrupts:
         self._jobs = jobs
         # While this is False, an interrupt only counts. Handlers are being installed or restored.
         self._armed = False
+        self._marked = False
         self._raised = False
         self._handled = sys.exc_info()[1]
         self._previous: dict[signal.Signals, Any] = {}
@@ -188,6 +189,7 @@ class _Interrupts:
                 self._previous[number] = signal.getsignal(number)
                 signal.signal(number, handler)
             self._thread.start()
+            self._marked = True
             self._jobs.begin()
             _Interrupts.current, self._armed = self, True
             raise_if_interrupted()
@@ -205,7 +207,7 @@ class _Interrupts:
         while self._thread.is_alive() and self.count == count and steps * _STEP < _LAST_WAIT:
             self._thread.join(_STEP)
             steps += 1
-        if not self._thread.is_alive():  # otherwise Spark does not answer
+        if self._marked and not self._thread.is_alive():  # a thread that is alive gets no answer of Spark
             with suppress(Exception):  # the session may have been stopped
                 self._jobs.end()
         for number, handler in self._handlers.items():
