@@ -116,7 +116,7 @@ def sweep_after_failure(sweep: Callable[[], None], error: BaseException) -> None
 
 
 def _left_tasks(error: BaseException) -> bool:
-    """Whether tasks may be running after an error. After an error of Frazil, or of the planning, there are none."""
+    """Whether tasks may still run after an error. Errors of Frazil and of the planning leave no task."""
     if isinstance(error, PySparkException):
         return not isinstance(error, _BEFORE_TASKS)
     return isinstance(error, (KeyboardInterrupt, Py4JError))
