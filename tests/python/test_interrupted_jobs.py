@@ -6,6 +6,8 @@ connection.
 
 from __future__ import annotations
 
+import os
+import random
 import signal
 import sys
 import threading
@@ -166,6 +168,30 @@ def test_a_signal_while_handlers_change_leaves_none_behind(
         cancelled_by_interrupts(spark, lambda: None)
 
 
+def test_signals_at_random_moments_leave_nothing_behind(jobs: Jobs) -> None:
+    dice, interrupted = random.Random(7), 0
+    for _ in range(200):
+        sent = threading.Event()
+        sender = threading.Thread(target=_send_after, args=(dice.uniform(0, 0.004), sent))
+        try:
+            sender.start()
+            while not sent.is_set():
+                cancelled_by_interrupts(spark, lambda: waits_for_spark(lambda: time.sleep(0.0002)))
+            time.sleep(0)  # a late interrupt arrives here
+        except KeyboardInterrupt:
+            interrupted += 1
+        sender.join()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert (jobs.marks, interrupts._Interrupts.current) == (0, None)
+    assert interrupted == 200
+
+
+def _send_after(seconds: float, sent: threading.Event) -> None:
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGINT)
+    sent.set()
+
+
 def test_a_signal_that_comes_as_the_work_returns_is_raised(jobs: Jobs, no_inner_signal: None) -> None:
     with pytest.raises(KeyboardInterrupt, match="the call had finished, and its changes are committed"):
         cancelled_by_interrupts(spark, interrupted_call)
@@ -298,6 +324,7 @@ def test_a_compaction_makes_no_commit_after_a_signal(
     jobs: Jobs, no_inner_signal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     committed: list[str] = []
+    ran: list[str] = []
     counted = Compacted(4, 0, 0, 0, 0, 0, [])
 
     class Parts:
@@ -312,6 +339,7 @@ def test_a_compaction_makes_no_commit_after_a_signal(
             return object(), counted
 
     def run(_: object, parts: list[str]) -> list[str]:
+        ran.extend(parts)
         if parts == ["b"]:
             interrupted_call()
             raise StoreError("Spark's executors could not finish their parts: cancelled")
@@ -323,7 +351,7 @@ def test_a_compaction_makes_no_commit_after_a_signal(
     action: Any = SimpleNamespace(dry_run=False, max_commits=4, max_failed_commits=None, order=None)
     with pytest.raises(KeyboardInterrupt):
         maintenance.compact(spark, object(), action)  # type: ignore[arg-type]
-    assert committed == ["a"]
+    assert (ran, committed) == (["a", "b"], ["a"])
 
 
 LEFT_TASKS = [
