@@ -218,6 +218,22 @@ def test_a_signal_during_a_short_call_of_spark_ends_the_work(jobs: Jobs) -> None
     assert jobs.cancelled.is_set()
 
 
+def test_a_signal_as_an_object_dies_is_not_lost(jobs: Jobs) -> None:
+    class Dying:
+        def __del__(self) -> None:
+            interrupt()
+
+    def work() -> None:
+        Dying()
+        for _ in range(30_000):
+            time.sleep(0.001)
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        cancelled_by_interrupts(spark, work)
+    assert time.monotonic() - begun < 15
+
+
 def test_a_second_signal_does_not_wait_for_spark(jobs: Jobs) -> None:
     done = []
     with pytest.raises(KeyboardInterrupt):

@@ -44,6 +44,8 @@ _CONNECT_SESSION = ("pyspark.sql.connect.session", "SparkSession")
 _CONNECT_FRAME = ("pyspark.sql.connect.dataframe", "DataFrame")
 # Modules whose calls wait for Spark. An exception there would break their connection.
 _CONNECTIONS = ("py4j", "grpc", "pyspark.sql.connect.client")
+# Modules with functions that Python calls as an object dies. It ignores their exceptions.
+_CALLBACKS = ("weakref", "_weakrefset")
 # Errors that Spark or PySpark raises before any task runs.
 _BEFORE_TASKS = (AnalysisException, TypeError, ValueError, AttributeError, RuntimeError)
 
@@ -174,7 +176,6 @@ class _Interrupts:
         # While this is False, an interrupt only counts. Handlers are being installed or restored.
         self._armed = False
         self._marked = False
-        self._raised = False
         self._handled = sys.exc_info()[1]
         self._previous: dict[signal.Signals, Any] = {}
         self._handlers = self._wanted_handlers()
@@ -224,23 +225,18 @@ class _Interrupts:
         self.count += 1
         if self._armed and self.count == 1:  # an event must not be set while it is being set
             self._first.set()
-        if self._may_raise(frame) and (self.count > 1 or not _waits_for_spark(frame)):
-            self._raise()
+        if self._may_raise(frame) and (self.count > 1 or not _loses_exceptions(frame)):
+            raise KeyboardInterrupt
 
     def _on_inner_signal(self, _: int, frame: FrameType | None) -> None:
         # Cleanup runs to its end, and the work itself raises afterwards.
-        if not self.count or self._raised or sys.exc_info()[1] is not self._handled:
-            return
-        if self._may_raise(frame) and not _waits_for_spark(frame):
-            self._raise()
+        is_cleanup = sys.exc_info()[1] is not self._handled
+        if self.count and not is_cleanup and self._may_raise(frame) and not _loses_exceptions(frame):
+            raise KeyboardInterrupt
 
     def _may_raise(self, frame: FrameType | None) -> bool:
         """Whether the work has begun and not ended. Between its own steps, `run` must not be interrupted."""
         return self._armed and frame is not None and frame.f_code is not _Interrupts.run.__code__
-
-    def _raise(self) -> None:
-        self._raised = True
-        raise KeyboardInterrupt
 
     def _cancel(self) -> None:
         """Runs in a thread of its own, which has a connection of its own."""
@@ -254,13 +250,16 @@ class _Interrupts:
                 return
 
     def _signal_main_thread(self) -> None:
-        if _INNER in self._handlers and not self._raised and not self._ended.is_set():
+        if _INNER in self._handlers and not self._ended.is_set():
             _thread.interrupt_main(_INNER)
 
 
-def _waits_for_spark(frame: FrameType | None) -> bool:
+def _loses_exceptions(frame: FrameType | None) -> bool:
+    """Whether code waits for Spark, or is called by Python as an object dies."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_name == "__del__" or module in _CALLBACKS:
+            return True
         if any(module == name or module.startswith(f"{name}.") for name in _CONNECTIONS):
             return True
         frame = frame.f_back
