@@ -35,8 +35,9 @@ _Handler = Callable[[int, "FrameType | None"], None]
 _PAUSE = 0.1
 # How long the end of a function waits for an attempt that Spark does not answer, and how often it looks.
 _LAST_WAIT, _STEP = 2.0, 0.02
-# Spark kills a Python worker 2 seconds after its task was cancelled (`spark.python.task.killTimeout`).
-_WORKERS_DEAD = 3.0
+# Spark looks every 2 seconds whether the task of a Python worker was cancelled. 2 seconds later it kills the worker
+# (`spark.python.task.killTimeout`).
+_WORKERS_DEAD = 5.0
 # A signal that hardly any program uses. Python's main thread gets it, the operating system does not.
 _INNER: signal.Signals | None = getattr(signal, "SIGURG", None)
 # The classes of Spark Connect, whose modules need further packages.
