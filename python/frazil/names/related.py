@@ -74,7 +74,8 @@ def related(name: str, known: Iterable[str]) -> tuple[float, str] | None:
         if not (shared := wanted & have) or (does in _CHANGES and does != first and does not in wanted):
             continue
         # Nothing is removed by a guess: what is removed has to be named as well. Rows need no name.
-        if does == "remove" and shared <= {"remove"} and not (wanted - have and wanted - have <= {"row", "data", "where"}):
+        others = wanted - have
+        if does == "remove" and shared <= {"remove"} and not (others and others <= {"row", "data", "where"}):
             continue
         score = _weight(shared) / _weight(wanted | have)
         if score >= 0.3 and (best is None or score > best[0]):

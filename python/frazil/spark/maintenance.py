@@ -23,8 +23,8 @@ from frazil.requests.maintenance import (
     orphan_part,
     result,
 )
-from frazil.spark.jobs.interrupts import interruptible
-from frazil.spark.jobs.job import unless_committed
+from frazil.spark.jobs.interrupts import interruptible, raise_if_interrupted
+from frazil.spark.jobs.job import unless_committed, unless_interrupted
 from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
 __all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
@@ -57,6 +57,7 @@ def compact(spark: SparkSession, table: _core.Table, action: Maintenance.Compact
         except FrazilError as error:
             if most is None:
                 raise
+            raise_if_interrupted()
             done.failed.append(str(error))
             first = first or error
         else:
@@ -152,6 +153,7 @@ def remove_orphan_files(
                     same = others.join(listed, "key", "left_semi").select("prefix").distinct()
                     conflicts = [row.prefix for row in same.collect()]
                 found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
+    raise_if_interrupted()
     done = MaintenanceParts(newest).delete_orphans(options, conflicts, sorted(row.path for row in found))
     return newest, result(OrphanFiles, done)
 
@@ -177,4 +179,6 @@ def _run(job: PartsJob, parts: Sequence[dict[str, Any]]) -> list[_core.CommitMes
         StoreError: Spark gave up.
     """
     with spark_failures("Nothing was committed, and what they wrote is removed"):
-        return [_core.CommitMessage.from_json(text) for text in job.run(parts)]
+        texts = job.run(parts)
+    with unless_interrupted(job.give_up):
+        return [_core.CommitMessage.from_json(text) for text in texts]

@@ -27,6 +27,7 @@ from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows, persisted
 from frazil.spark.changes.upserting import is_append
 from frazil.spark.columns import is_column
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job
 from frazil.spark.jobs.target import writable
 from frazil.spark.lanes.arrow import scattered
@@ -281,6 +282,7 @@ def _change_by_files(
         whole, files = row_requests.find_files(table._core, change, job.branch)
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
+        raise_if_interrupted()
         table._change_rows(change, None, job.branch, job.members())
         return job.done(table)
     payloads = [pickle.dumps(part) for part in _parts(files)]

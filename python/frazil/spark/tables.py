@@ -13,6 +13,7 @@ from frazil.catalog import Catalog, catalog_of
 from frazil.exceptions import AlreadyExistsError, FrazilError, InvalidInputError
 from frazil.expr import Term
 from frazil.spark.catalogs import load_named, session_catalogs, table_of
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.read import read
 from frazil.spark.write import append, overwrite
 from frazil.table import Table
@@ -78,6 +79,7 @@ def save_as_table(
         elif mode == "overwrite":
             overwrite(df, table, snapshot_properties=snapshot_properties, overwrite_schema=True)
         return table.refresh()
+    raise_if_interrupted()
     table = catalog.create_table(
         rest, df.schema, partition_by, sort_by, properties, location, format, identifier_fields
     )

@@ -18,6 +18,7 @@ from frazil.expr import Filter
 from frazil.results import LastCommit
 from frazil.spark import wire
 from frazil.spark.datasource import register
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.target import handle_of, writable
 from frazil.spark.types import sent_schema
 from frazil.spark.workers.errors import raised_by_casts
@@ -238,4 +239,6 @@ def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob, schema_mode: S
         writer = writer.option(f"{schema_mode}-schema", "true")
     # Spark changes names of options to lower case, but not their values.
     writer = writer.option("snapshot-properties", wire.text_of(job.properties))
-    writer.options(**handle_of(table)).save(table.writable_location())
+    writer = writer.options(**handle_of(table))
+    raise_if_interrupted()
+    writer.save(table.writable_location())

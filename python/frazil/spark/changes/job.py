@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from frazil._core import CommitMessage
 from frazil.requests.rows import RowChange, commit_parts, write_file_part, write_matched_part
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job, attempt_number, give_up, unless_committed
 from frazil.spark.workers.errors import raised_by_workers
 from frazil.spark.workers.registered import registered
@@ -152,4 +153,6 @@ def change_rows(rows: DataFrame, job: ChangeJob) -> None:
     format = registered(rows.sparkSession, ChangeSink)
     packed = base64.b64encode(zlib.compress(pickle.dumps(job), 1)).decode("ascii")
     with raised_by_workers():
-        rows.write.format(format).mode("append").option(_JOB, packed).save()
+        writer = rows.write.format(format).mode("append").option(_JOB, packed)
+        raise_if_interrupted()
+        writer.save()

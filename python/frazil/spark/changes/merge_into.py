@@ -13,7 +13,7 @@ from frazil.results import LastCommit
 from frazil.spark.changes.clauses import Clause, Clauses, Expression, Kind
 from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
 from frazil.spark.columns import is_column
-from frazil.spark.jobs.interrupts import interrupts_cancel
+from frazil.spark.jobs.interrupts import cancelled_by_interrupts
 
 __all__ = ["MergeInto", "MergeTarget", "WhenMatched", "WhenNotMatched", "WhenNotMatchedBySource"]
 
@@ -81,8 +81,8 @@ class MergeInto:
         """
         clauses = Clauses(self._clauses)
         clauses.check()
-        with interrupts_cancel(self._what.df.sparkSession):
-            return merge_by_clauses(self._what, clauses, self._evolves)
+        spark = self._what.df.sparkSession
+        return cancelled_by_interrupts(spark, lambda: merge_by_clauses(self._what, clauses, self._evolves))
 
     def _with(self, kind: Kind, condition: Expression | None, action: str, values: object = None) -> MergeInto:
         clause = Clause(kind, condition, action, None if values is None else _values(values))  # type: ignore[arg-type]

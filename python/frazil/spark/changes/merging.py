@@ -26,6 +26,7 @@ from frazil.requests.rows import RowChange, write_matched_part
 from frazil.schema import Field
 from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
 from frazil.spark.columns import quoted
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job
 from frazil.spark.reading.places import Placed, read_placed
 from frazil.spark.settings import setting
@@ -186,6 +187,7 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
 
 
 def _on_driver(rows: pa.Table, table: Table, change: RowChange.Merge, job: Job) -> None:
+    raise_if_interrupted()
     table._change_rows(change, rows, job.branch, job.members())
 
 

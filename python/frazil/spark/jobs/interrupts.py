@@ -14,29 +14,44 @@ import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Protocol, TypeVar, cast
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
-from frazil.exceptions import FrazilError
+from frazil.exceptions import CommitStateUnknownError
 
-__all__ = ["interruptible", "interrupts_cancel", "sweep_twice"]
+__all__ = ["cancelled_by_interrupts", "interruptible", "raise_if_interrupted", "sweep_after_failure"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
+_Handler = Callable[[int, "FrameType | None"], None]
 
 # The pause between two attempts to cancel, in seconds. A function may start further jobs after the first attempt.
 _PAUSE = 0.1
-# How long the end of a function waits for an attempt that Spark does not answer.
-_LAST_WAIT = 2.0
-# Spark kills a Python worker 2 seconds after its task was cancelled (`spark.python.task.killTimeout`).
-_WORKERS_DEAD = 3.0
+# How long the end of a function waits for an attempt that Spark does not answer, and how often it looks.
+_LAST_WAIT, _STEP = 2.0, 0.02
+# Spark looks every 2 seconds whether the task of a Python worker was cancelled. 2 seconds later it kills the worker
+# (`spark.python.task.killTimeout`).
+_WORKERS_DEAD = 5.0
 # A signal that hardly any program uses. Python's main thread gets it, the operating system does not.
-_WAKE: signal.Signals | None = getattr(signal, "SIGURG", None)
+_INNER: signal.Signals | None = getattr(signal, "SIGURG", None)
+# The classes of Spark Connect, whose modules need further packages.
+_CONNECT_SESSION = ("pyspark.sql.connect.session", "SparkSession")
+_CONNECT_FRAME = ("pyspark.sql.connect.dataframe", "DataFrame")
 # Modules whose calls wait for Spark. An exception there would break their connection.
 _CONNECTIONS = ("py4j", "grpc", "pyspark.sql.connect.client")
+# Modules with functions that Python calls as an object dies. It ignores their exceptions.
+_CALLBACKS = ("weakref", "_weakrefset")
+# Errors that Spark or PySpark raises before any task runs.
+_BEFORE_TASKS = (AnalysisException, TypeError, ValueError, AttributeError, RuntimeError)
+
+_FINISHED = "the interrupt came too late: the call had finished, and its changes are committed"
+_UNKNOWN = "the outcome of the commit is unknown: look at the table before you try again"
 
 
 def interruptible(function: _Function) -> _Function:
@@ -44,49 +59,74 @@ def interruptible(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with interrupts_cancel(_session((*args, *kwargs.values()))):
-            return function(*args, **kwargs)
+        spark = _session((*args, *kwargs.values()))
+        return cancelled_by_interrupts(spark, lambda: function(*args, **kwargs))
 
     return cast("_Function", call)
 
 
-@contextmanager
-def interrupts_cancel(spark: SparkSession | None) -> Iterator[None]:
-    """Ctrl-C cancels the jobs that the block starts. `KeyboardInterrupt` is raised in the block, or at its end.
+def cancelled_by_interrupts(spark: SparkSession | None, work: Callable[[], _Result]) -> _Result:
+    """Does some work, whose Spark jobs end at Ctrl-C. `KeyboardInterrupt` is raised in the work, or at its end.
 
-    This does nothing outside of the main thread, in another such block, or if the program has a handler of its own.
+    Interrupts are left alone outside of the main thread, in other such work, and if the program has its own handler.
+
+    Raises:
+        KeyboardInterrupt: The work was interrupted. The text says so if a commit has happened, or may have happened.
     """
     jobs = None if spark is None or not _is_free() else _jobs_of(spark)
     if jobs is None:
-        yield
-        return
-    interrupt = _Interrupt(jobs)
-    with interrupt.handled():
-        try:
-            yield
-        except Exception as error:
-            if interrupt.presses:
-                raise KeyboardInterrupt from error
-            raise
-        if interrupt.presses:
-            raise KeyboardInterrupt
+        return work()
+    interrupts = _Interrupts(jobs)
+    try:
+        done = interrupts.run(work)
+    except CommitStateUnknownError as error:
+        if interrupts.count:
+            raise KeyboardInterrupt(_UNKNOWN) from error
+        raise
+    except Exception as error:
+        if interrupts.count:
+            raise KeyboardInterrupt from error
+        raise
+    if interrupts.count:
+        raise KeyboardInterrupt(_FINISHED)
+    return done
 
 
-def sweep_twice(sweep: Callable[[], None], error: BaseException) -> None:
-    """Deletes the files of a job that failed. If Spark gave up, it does so again when its tasks have ended.
+def raise_if_interrupted() -> None:
+    """Ends work that was interrupted. Call it directly before a commit, and where errors do not end the work.
+
+    Raises:
+        KeyboardInterrupt: An interrupt has come since the work began.
+    """
+    current = _Interrupts.current
+    if current is not None and current.count and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
+
+def sweep_after_failure(sweep: Callable[[], None], error: BaseException) -> None:
+    """Deletes the files of a job that failed, and again when the tasks that Spark gave up have ended.
 
     Args:
         sweep: Deletes the files.
-        error: What ended the job. After an error of Frazil, no task is running any more.
+        error: What ended the job.
     """
-    sweep()
-    if not isinstance(error, FrazilError):
-        # The process ends after this thread.
-        threading.Timer(_WORKERS_DEAD, sweep).start()
+    try:
+        sweep()
+    finally:
+        if _left_tasks(error):
+            # The process ends after this thread.
+            threading.Timer(_WORKERS_DEAD, sweep).start()
+
+
+def _left_tasks(error: BaseException) -> bool:
+    """Whether tasks may still run after an error. Errors of Frazil and of the planning leave no task."""
+    if isinstance(error, PySparkException):
+        return not isinstance(error, _BEFORE_TASKS)
+    return isinstance(error, (KeyboardInterrupt, Py4JError))
 
 
 class _Jobs(Protocol):
-    """The jobs of a block, which have a tag."""
+    """The jobs of some work, which have a tag."""
 
     def begin(self) -> None: ...
     def cancel(self) -> None: ...
@@ -121,74 +161,106 @@ class _ConnectJobs:
         self._spark.removeTag(self._tag)
 
 
-class _Interrupt:
-    """What Ctrl-C does to one block.
+class _Interrupts:
+    """The interrupts of some work.
 
     Attributes:
-        presses: How often the user has pressed Ctrl-C.
+        count: How often the user has pressed Ctrl-C.
+        current: The interrupts of the work that the main thread does.
     """
 
+    current: _Interrupts | None = None
+
     def __init__(self, jobs: _Jobs) -> None:
-        self.presses = 0
+        self.count = 0
         self._jobs = jobs
-        self._raised = False
-        self._ended = threading.Event()
+        # While this is False, an interrupt only counts. Handlers are being installed or restored.
+        self._armed = False
+        self._marked = False
+        self._handled = sys.exc_info()[1]
+        self._previous: dict[signal.Signals, Any] = {}
+        self._handlers = self._wanted_handlers()
+        self._first, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._cancel, name="frazil-cancel", daemon=True)
 
-    @contextmanager
-    def handled(self) -> Iterator[None]:
-        """Takes Ctrl-C in the block, and marks its jobs."""
-        self._jobs.begin()
-        previous = {number: signal.signal(number, handler) for number, handler in self._handlers().items()}
+    def run(self, work: Callable[[], _Result]) -> _Result:
+        """Does the work, whose jobs are marked. Handlers are as before at its end, and the cancelling thread ends."""
+        before = _Interrupts.current
         try:
-            yield
-        finally:
-            self._raised = True
-            self._ended.set()
-            try:
-                if self._thread.ident is not None:
-                    self._thread.join(_LAST_WAIT)
-            finally:  # a further Ctrl-C ends the wait
-                for number, handler in self._handlers().items():
-                    if signal.getsignal(number) == handler:
-                        signal.signal(number, previous[number] or signal.SIG_DFL)
-                with suppress(Exception):  # the session may have been stopped
-                    self._jobs.end()
-
-    def _handlers(self) -> Mapping[signal.Signals, Callable[[int, FrameType | None], None]]:
-        return {signal.SIGINT: self._press} | ({} if _WAKE is None else {_WAKE: self._wake})
-
-    def _press(self, _: int, frame: FrameType | None) -> None:
-        self.presses += 1
-        if self.presses == 1:
+            for number, handler in self._handlers.items():
+                self._previous[number] = signal.getsignal(number)
+                signal.signal(number, handler)
             self._thread.start()
-            if _waits_for_spark(frame):
-                return
-        self._raise()
+            self._marked = True
+            self._jobs.begin()
+            _Interrupts.current, self._armed = self, True
+            raise_if_interrupted()
+            return work()
+        finally:
+            self._armed, _Interrupts.current = False, before
+            self._end()
 
-    def _wake(self, _: int, frame: FrameType | None) -> None:
-        # Cleanup runs to its end, and the block itself raises afterwards.
-        if self.presses and not self._raised and sys.exc_info()[0] is None and not _waits_for_spark(frame):
-            self._raise()
+    def _end(self) -> None:
+        """Ends the thread, removes the mark, and restores handlers, SIGINT's last."""
+        self._ended.set()
+        self._first.set()
+        count, steps = self.count, 0
+        # A further Ctrl-C ends the wait.
+        while self._thread.is_alive() and self.count == count and steps * _STEP < _LAST_WAIT:
+            self._thread.join(_STEP)
+            steps += 1
+        if self._marked and not self._thread.is_alive():  # a thread that is alive gets no answer of Spark
+            with suppress(Exception):  # the session may have been stopped
+                self._jobs.end()
+        for number, handler in self._handlers.items():
+            if number in self._previous and signal.getsignal(number) == handler:
+                signal.signal(number, self._previous[number])
 
-    def _raise(self) -> None:
-        self._raised = True
-        raise KeyboardInterrupt
+    def _wanted_handlers(self) -> dict[signal.Signals, _Handler]:
+        """The handlers to install, SIGINT's last. A signal that others handle is not used, also not if C code does."""
+        free = _INNER is not None and signal.getsignal(_INNER) in (signal.SIG_DFL, signal.SIG_IGN)
+        inner: dict[signal.Signals, _Handler] = {_INNER: self._on_inner_signal} if _INNER is not None and free else {}
+        return {**inner, signal.SIGINT: self._on_interrupt}
+
+    def _on_interrupt(self, _: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self._armed and self.count == 1:  # an event must not be set while it is being set
+            self._first.set()
+        if self._may_raise(frame) and (self.count > 1 or not _loses_exceptions(frame)):
+            raise KeyboardInterrupt
+
+    def _on_inner_signal(self, _: int, frame: FrameType | None) -> None:
+        # Cleanup runs to its end, and the work itself raises afterwards.
+        is_cleanup = sys.exc_info()[1] is not self._handled
+        if self.count and not is_cleanup and self._may_raise(frame) and not _loses_exceptions(frame):
+            raise KeyboardInterrupt
+
+    def _may_raise(self, frame: FrameType | None) -> bool:
+        """Whether the work has begun and not ended. Between its own steps, `run` must not be interrupted."""
+        return self._armed and frame is not None and frame.f_code is not _Interrupts.run.__code__
 
     def _cancel(self) -> None:
         """Runs in a thread of its own, which has a connection of its own."""
-        while True:
+        self._first.wait()
+        while self.count:
+            self._signal_main_thread()
             with suppress(Exception):  # the main thread will find out what is wrong with the session
                 self._jobs.cancel()
+            self._signal_main_thread()
             if self._ended.wait(_PAUSE):
                 return
-            if _WAKE is not None and not self._raised:
-                _thread.interrupt_main(_WAKE)
+
+    def _signal_main_thread(self) -> None:
+        if _INNER in self._handlers and not self._ended.is_set():
+            _thread.interrupt_main(_INNER)
 
 
-def _waits_for_spark(frame: FrameType | None) -> bool:
+def _loses_exceptions(frame: FrameType | None) -> bool:
+    """Whether code waits for Spark, or is called by Python as an object dies."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_name == "__del__" or module in _CALLBACKS:
+            return True
         if any(module == name or module.startswith(f"{name}.") for name in _CONNECTIONS):
             return True
         frame = frame.f_back
@@ -208,7 +280,7 @@ def _is_free() -> bool:
 
 def _jobs_of(spark: SparkSession) -> _Jobs | None:
     tag = f"frazil-{uuid.uuid4()}"
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if isinstance(spark, _loaded(*_CONNECT_SESSION)):
         return _ConnectJobs(spark, tag)
     # Without pinned threads, a tag would not reach the jobs of this thread.
     pinned = os.environ.get("PYSPARK_PIN_THREAD", "true").lower() == "true"
@@ -216,9 +288,17 @@ def _jobs_of(spark: SparkSession) -> _Jobs | None:
 
 
 def _session(values: Iterable[object]) -> SparkSession | None:
+    """The session of a call's arguments. A Column has any attribute, so only the classes count."""
+    sessions, frames = (SparkSession, *_loaded(*_CONNECT_SESSION)), (DataFrame, *_loaded(*_CONNECT_FRAME))
     for value in values:
-        if type(value).__module__.startswith("pyspark.sql"):
-            found = value if type(value).__name__ == "SparkSession" else getattr(value, "sparkSession", None)
-            if found is not None:
-                return cast("SparkSession", found)
+        if isinstance(value, sessions):
+            return cast("SparkSession", value)
+        if isinstance(value, frames):
+            return cast("DataFrame", value).sparkSession
     return None
+
+
+def _loaded(module: str, name: str) -> tuple[type, ...]:
+    """A class of a module, if that was loaded."""
+    found = getattr(sys.modules.get(module), name, None)
+    return (found,) if isinstance(found, type) else ()

@@ -16,9 +16,10 @@ from frazil._core import CommitMessage
 from frazil.capabilities import supports
 from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError
 from frazil.results import LastCommit, commit_with
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.table import Snapshot, Table
 
-__all__ = ["Job", "attempt_number", "give_up", "history", "unless_committed"]
+__all__ = ["Job", "attempt_number", "give_up", "history", "unless_committed", "unless_interrupted"]
 
 # The property of a snapshot's summary by which a job recognises its own commit.
 JOB_ID = "frazil.job-id"
@@ -89,12 +90,33 @@ def give_up(table: Table, messages: list[CommitMessage]) -> None:
 
 @contextlib.contextmanager
 def unless_committed(undo: Callable[[], None]) -> Iterator[None]:
-    """Undoes the work for a commit that certainly failed. If the outcome is unknown, everything stays."""
+    """Undoes the work for a commit that certainly failed. If the outcome is unknown, everything stays.
+
+    Raises:
+        KeyboardInterrupt: An interrupt came before the commit. The work is undone.
+    """
+    with unless_interrupted(undo):
+        pass
     try:
         yield
     except CommitStateUnknownError:
         raise
     except FrazilError:
+        undo()
+        raise
+
+
+@contextlib.contextmanager
+def unless_interrupted(undo: Callable[[], None]) -> Iterator[None]:
+    """Undoes the work for a commit if an interrupt comes in the block. The block must end before the commit.
+
+    Raises:
+        KeyboardInterrupt: An interrupt came in the block, or before.
+    """
+    try:
+        yield
+        raise_if_interrupted()
+    except KeyboardInterrupt:
         undo()
         raise
 

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
 from frazil.requests.maintenance import do_part, read_part, remove_files_of
-from frazil.spark.jobs.interrupts import sweep_twice
+from frazil.spark.jobs.interrupts import raise_if_interrupted, sweep_after_failure
 from frazil.spark.jobs.job import attempt_number
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.workers.remote import on_executors
@@ -71,6 +71,7 @@ class PartsJob:
         done: dict[int, str] = {}
         try:
             for attempt in range(_RETRIES + 1):
+                raise_if_interrupted()
                 missing = [number for number in range(len(parts)) if number not in done]
                 errors = self._run_once({number: parts[number] for number in missing}, done)
                 if not errors:
@@ -78,7 +79,7 @@ class PartsJob:
                 if attempt == _RETRIES or not all(isinstance(error, StoreError) for error in errors):
                     raise errors[0]
         except BaseException as error:
-            sweep_twice(self.give_up, error)
+            sweep_after_failure(self.give_up, error)
             raise
         return []
 

@@ -12,6 +12,7 @@ from frazil.capabilities import supports
 from frazil.evolve import UpdateSchema
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Field, Schema, column_names
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name
 from frazil.spark.sql.predicates import equal_to
@@ -198,6 +199,7 @@ def _identifier_fields(_: Session, target: Target, action: nodes.IdentifierField
 def _drop_partitions(session: Session, target: Target, action: nodes.DropPartitions) -> None:
     for partition in action.partitions:
         values = constant(partition)
+        raise_if_interrupted()
         target.table.delete(equal_to(session, target.table.schema, values), branch=target.branch)
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import types as st
 from frazil import arguments
 from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.spark.columns import quoted
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
 from frazil.spark.sql.queries import run
@@ -391,6 +392,7 @@ def copy_into_files(session: Session, node: nodes.CopyIntoFiles, _: str) -> Data
         raise InvalidInputError("COPY INTO takes a query", {"found": node.query[:100]}, "FROM (SELECT …)")
     rows = run(session, node.query)
     count = rows.count()
+    raise_if_interrupted()
     rows.write.options(**options).mode(mode).format(kind.lower()).save(node.path)
     files = session.spark.read.format("binaryFile").load(node.path).select("path").toArrow().to_pylist()
     written = [row for row in files if row["path"].rsplit("/", 1)[-1].startswith("part-")]

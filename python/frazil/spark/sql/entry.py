@@ -12,6 +12,7 @@ from frazil.catalog import Catalog
 from frazil.engines import Engine, Planning, check_engine, check_planning
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.query import check_names, query_tables
 from frazil.spark.sql import alter, answers, changes, copying, explaining, writes
 from frazil.spark.sql import tables as definitions
@@ -111,6 +112,7 @@ def _done(session: Session, statement: str, text: str, args: Any) -> DataFrame:
     _check_job(session, node)
     if isinstance(node, nodes.Foreign):
         return _foreign(session, statement, args)
+    raise_if_interrupted()
     return _DONE[type(node)](session, node, text)
 
 

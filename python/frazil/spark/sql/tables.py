@@ -13,6 +13,7 @@ from frazil.capabilities import TABLE_FORMATS, supports
 from frazil.exceptions import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.schema import Schema
 from frazil.spark.columns import quoted
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.sql.alter import set_defaults
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import shown
@@ -57,6 +58,7 @@ def create_table(session: Session, node: nodes.CreateTable, statement: str) -> D
         raise NotFoundError(f"table {shown(node.name)} does not exist", {"table": shown(node.name)})
     rows = None if node.query is None else run(session, node.query)
     new = _new_table(place, node, rows)
+    raise_if_interrupted()
     if exists:
         _replace(place, new, rows)
         return session.nothing()
@@ -153,10 +155,12 @@ def _replace(place: Place, new: Mapping[str, Any], rows: DataFrame | None) -> No
         # Tables with exact types have no such transaction. The rows may come from the table itself, which is empty
         # once it is replaced.
         data = rows.toArrow()
+        raise_if_interrupted()
         place.catalog.replace_table(place.identifier, **new).append(data)
         return
     with place.catalog.replace_table_transaction(place.identifier, **new) as transaction:
         transaction.append(rows.toArrow())
+        raise_if_interrupted()
 
 
 def _named(rows: DataFrame, schema: Schema) -> DataFrame:

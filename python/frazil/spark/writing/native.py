@@ -29,7 +29,7 @@ from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
 from frazil.spark.columns import quoted
-from frazil.spark.jobs.interrupts import sweep_twice
+from frazil.spark.jobs.interrupts import sweep_after_failure
 from frazil.spark.lanes.spark_paths import place_for_spark
 from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_type
@@ -265,7 +265,7 @@ def write_job_folder(df: DataFrame, table: Table, job: str) -> CommitMessage:
             delete_job_folder(table, folder)
         return message
     except BaseException as error:
-        sweep_twice(partial(delete_job_folder, table, folder), error)
+        sweep_after_failure(partial(delete_job_folder, table, folder), error)
         raise
 
 

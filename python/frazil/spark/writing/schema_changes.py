@@ -20,6 +20,7 @@ from frazil.evolve import UpdateSchema
 from frazil.exceptions import CommitConflictError
 from frazil.interop.spark_schemas import from_spark
 from frazil.schema import Field, Schema
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import give_up, unless_committed
 from frazil.spark.types import spark_type
 from frazil.spark.writing.arriving import Arriving
@@ -106,6 +107,7 @@ class SchemaChange:
     def committed(self, table: Table) -> Table:
         """The table after a commit of the change alone."""
         newest = Table(table._core).refresh()
+        raise_if_interrupted()
         self.apply(lambda change: newest._moved(newest._core.evolve(change)))
         return newest
 

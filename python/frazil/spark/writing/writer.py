@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from frazil._core import CommitMessage
-from frazil.spark.jobs.job import attempt_number, give_up
+from frazil.spark.jobs.job import attempt_number, give_up, unless_interrupted
 from frazil.spark.workers.between_tasks import lighten_next_task
 from frazil.spark.writing.arriving import Arriving
 from frazil.spark.writing.job import WriteJob
@@ -80,8 +80,10 @@ def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessag
 
 def commit_once(table: Table, job: WriteJob, written: list[CommitMessage]) -> None:
     """Commits unless the job was done before."""
-    newest = Table(table._core).refresh()
-    if job.is_done(newest):
+    with unless_interrupted(lambda: give_up(table, written)):
+        newest = Table(table._core).refresh()
+        is_done = job.is_done(newest)
+    if is_done:
         give_up(newest, written)
     else:
         job.commit(newest, written)

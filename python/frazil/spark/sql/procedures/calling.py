@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.procedures.key_tables import PROCEDURES as OF_SYS
 from frazil.spark.sql.procedures.maintenance import PROCEDURES as OF_MAINTENANCE
@@ -43,6 +44,7 @@ def call(session: Session, node: nodes.Call, statement: str) -> DataFrame:
     if procedure.run is None:
         raise UnsupportedError(f"procedure {space}.{name} can't be done", {"procedure": name}, procedure.remedy)
     given = Given(session, catalog, f"{space}.{name}", _values(session, procedure, name, node.arguments))
+    raise_if_interrupted()
     return session.rows(procedure.columns, procedure.run(given))
 
 
