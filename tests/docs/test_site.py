@@ -208,8 +208,12 @@ def test_the_home_page_and_the_readme_have_the_same_example() -> None:
     assert readme[1] == home[1]
 
 
-def project(folder: Path, changelog: str, *, cargo: str = "1.2.3", lock: str = "1.2.3", readme: str = "") -> Path:
+def project(
+    folder: Path, changelog: str, *, cargo: str = "1.2.3", lock: str = "1.2.3", provider: str = "", readme: str = ""
+) -> Path:
     (folder / "Cargo.toml").write_text(f'[package]\nname = "frazil"\nversion = "{cargo}"\n')
+    (second := folder / "packages" / "datafusion").mkdir(parents=True)
+    (second / "Cargo.toml").write_text(f'[package]\nname = "frazil-datafusion"\nversion = "{provider or cargo}"\n')
     (folder / "Cargo.lock").write_text(f'[[package]]\nname = "frazil"\nversion = "{lock}"\n')
     (folder / "CHANGELOG.md").write_text(changelog)
     (folder / "README.md").write_text(readme)
@@ -228,6 +232,7 @@ def test_a_version_that_is_ready(tmp_path: Path) -> None:
     ("changes", "tag", "tags", "fault"),
     [
         ({"cargo": "1.2.4"}, None, [], "Cargo.lock: it has version 1.2.3"),
+        ({"provider": "1.2.2"}, None, [], "packages/datafusion/Cargo.toml: it has version 1.2.2"),
         ({"changelog": GOOD.replace(" - 2026-11-26", "")}, None, [], "there is no section"),
         ({"changelog": GOOD.replace("- A thing.", "")}, None, [], "the section of 1.2.3 is empty"),
         ({"changelog": GOOD.replace("## [Unreleased]\n", "## [Unreleased]\n- More.\n")}, None, [], "move the lines"),
