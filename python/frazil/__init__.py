@@ -194,9 +194,10 @@ class _Module(ModuleType):
         def __getattr__(self, name: str) -> object:
             from frazil import names
 
-            if name == "__path__":
+            asked = sys._getframe().f_back
+            if name == "__path__" and asked is not None and _searches(asked):
                 # Python asks for it to import a module below this one, as in `import frazil.table.refs`.
-                _refuse_import(sys._getframe().f_back)
+                _refuse_import(asked.f_locals.get("name"), asked)
             raise names.of_module(name, sys._getframe(), self.__name__, vars(self).get("__all__", ()))
 
         def __call__(self, *_: object, **__: object) -> None:
@@ -229,12 +230,17 @@ class _Package(ModuleType):
         return import_module, (self.__name__,)
 
 
-def _refuse_import(asked: FrameType | None) -> None:
-    """Says what to write instead of a module that does not exist, if `asked` is Python's own search for one."""
-    if asked is None or asked.f_code.co_name != "_find_and_load_unlocked":
-        # `importlib.util.find_spec` and tools that look for modules get no answer.
-        return
-    module = asked.f_locals.get("name")
+def _searches(asked: FrameType) -> bool:
+    """Whether a frame is Python's own search for a module to import.
+
+    `importlib.util.find_spec` and tools that look for modules get no answer.
+    """
+    code = asked.f_code
+    return code.co_name == "_find_and_load_unlocked" and code.co_filename.startswith("<frozen importlib")
+
+
+def _refuse_import(module: object, asked: FrameType) -> None:
+    """Says what to write instead of a module that does not exist."""
     if isinstance(module, str) and module.startswith("frazil.") and module.split(".")[1] not in ("names", "_core"):
         from frazil.names import imports
 
@@ -246,9 +252,13 @@ class _Imports:
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
-        asked = sys._getframe().f_back if fullname.startswith("frazil.") else None
-        # The caller is a function of `importlib`, and its caller may be the statement's.
-        _refuse_import(None if asked is None else asked.f_back)
+        if not (isinstance(fullname, str) and fullname.startswith("frazil.")):
+            return
+        # The caller is a function of `importlib`, and its caller may be the search.
+        asked = sys._getframe().f_back
+        asked = None if asked is None else asked.f_back
+        if asked is not None and _searches(asked):
+            _refuse_import(fullname, asked)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -12,8 +12,10 @@ import pickle
 import pkgutil
 import sys
 import threading
-import time
 import types
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -274,26 +276,103 @@ def test_a_call_of_a_property_is_known_again_and_again() -> None:
 
 def test_a_thread_without_frames_reads_properties(table: fz.Table) -> None:
     failed: list[object] = []
+    done = threading.Event()
+
+    class Read:
+        """The attribute that is read last."""
+
+        @property
+        def last(self) -> None:
+            done.set()
+
+    Read.table = table  # type: ignore[attr-defined]
     before, threading.excepthook = threading.excepthook, failed.append
-    unraisable, sys.unraisablehook = sys.unraisablehook, failed.append
+    unraisable, sys.unraisablehook = sys.unraisablehook, lambda found: (failed.append(found), done.set())
     try:
-        _thread.start_new_thread(operator.attrgetter("name", "location", "snapshot"), (table,))
-        time.sleep(0.2)
+        _thread.start_new_thread(
+            operator.attrgetter("table.name", "table.location", "table.snapshot", "last"), (Read(),)
+        )
+        assert done.wait(10)
     finally:
         threading.excepthook, sys.unraisablehook = before, unraisable
     assert failed == []
 
 
+@pytest.mark.parametrize("other", [abc.ABC, Mapping])
 @pytest.mark.parametrize("base", [fz.Table, fz.Catalog, fz.Schema])
-def test_classes_can_be_abstract(base: type) -> None:
-    made = abc.ABCMeta("Made", (base, abc.ABC), {"ask": abc.abstractmethod(lambda self: None)})
-    assert made.__abstractmethods__ == {"ask"}
+def test_classes_can_be_abstract(base: type, other: type) -> None:
+    made = types.new_class(
+        "Made", (base, other), exec_body=lambda of: of.update(ask=abc.abstractmethod(lambda self: None))
+    )
+    assert "ask" in made.__abstractmethods__  # type: ignore[attr-defined]
+    assert issubclass(made, base)
+    with pytest.raises(AttributeError, match="has no attribute 'from_nothing'"):
+        getattr(made, "from_nothing")  # noqa: B009
+
+
+def test_places_of_reads_are_remembered_up_to_a_bound() -> None:
+    """Code that is made again and again is let go."""
+    one = _Named()
+    kept = []
+    for number in range(300):
+        made = compile(f"# {number}\none.name", f"<made {number}>", "eval")
+        assert eval(made, {"one": one}) == "x"
+        kept.append(weakref.ref(made))
+    del made
+    assert sum(code() is not None for code in kept) <= 64
+
+
+def test_places_of_other_code_are_not_taken_for_those_of_a_read() -> None:
+    """Code takes the place of other code in memory."""
+    one = _Named()
+    for number in range(300):
+        assert eval(compile("one.name", f"<read {number}>", "eval"), {"one": one}) == "x"
+        with pytest.raises(TypeError, match="is a property here"):
+            eval(compile("one.name()", f"<called {number}>", "eval"), {"one": one})
+
+
+def test_threads_share_the_places_of_reads() -> None:
+    one = _Named()
+    codes = [compile("one.name", f"<thread {number}>", "eval") for number in range(200)]
+
+    def read(_: int) -> set[str]:
+        return {eval(code, {"one": one}) for code in codes}
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set().union(*pool.map(read, range(8))) == {"x"}
 
 
 def test_modules_without_a_description_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "made_by_hand", types.ModuleType("made_by_hand"))
     with pytest.raises(ModuleNotFoundError, match="write `import made_by_hand`"):
         importlib.import_module("frazil.made_by_hand")
+    # Python refuses the import of such a module.
+    monkeypatch.setitem(sys.modules, "made_by_hand", None)
+    with pytest.raises(ModuleNotFoundError, match="the names of Frazil are in `frazil` itself"):
+        importlib.import_module("frazil.made_by_hand")
+
+
+def test_a_thread_without_frames_looks_for_modules() -> None:
+    finder = next(one for one in sys.meta_path if getattr(one, "__name__", "") == "_Imports")
+    failed: list[object] = []
+    unraisable, sys.unraisablehook = sys.unraisablehook, failed.append
+    try:
+        made = threading.Event()
+        _thread.start_new_thread(operator.methodcaller("find_spec", "frazil.no_such_module"), (finder,))
+        _thread.start_new_thread(made.set, ())
+        assert made.wait(10)
+    finally:
+        sys.unraisablehook = unraisable
+    assert failed == []
+
+
+@pytest.mark.parametrize("name", [None, b"frazil.types", "frazil.types"])
+def test_a_function_of_the_name_of_pythons_search_gets_no_answer(name: object) -> None:
+    def _find_and_load_unlocked(name: object) -> bool:
+        finder = next(one for one in sys.meta_path if getattr(one, "__name__", "") == "_Imports")
+        return (lambda: finder.find_spec("frazil.types"))() is None and not hasattr(fz.table, "__path__")
+
+    assert _find_and_load_unlocked(name)
 
 
 @pytest.mark.parametrize("name", [None, b"x", Path("x")])
@@ -310,7 +389,19 @@ GUESSES = {
     "table.delete_rows()": "did you mean `delete`?",
     "table.new_branch()": "did you mean `refs.create_branch`?",
     "fz.delete_table": "is `frazil.catalog(name, …).drop_table(…)` here",
+    "fz.remove_column": "start with `frazil.catalog(",
     "catalog.drop_all()": "a table is `load_table('namespace.table')`",
+    "catalog.delete()": "a table is `load_table('namespace.table')`",
+    "catalog.remove_tables()": "did you mean `drop_table`?",
+    "catalog.purge_namespace()": "did you mean `drop_namespace`?",
+    "catalog.new_table()": "did you mean `create_table`?",
+    "catalog.new_branch()": "a table is `load_table('namespace.table')`",
+    "catalog.register()": "did you mean `register_table`?",
+    "table.remove_all()": "rows are read by `scan(…)`, and changed by",
+    "table.delete_tables()": "rows are read by `scan(…)`, and changed by",
+    "table.remove_files()": "did you mean `inspect.delete_files`?",
+    "table.register()": "rows are read by `scan(…)`, and changed by",
+    "table.create_tag_of()": "did you mean `refs.create_tag`?",
 }
 
 

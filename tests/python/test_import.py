@@ -26,7 +26,15 @@ def loads(code: str) -> set[str]:
 
 
 # A name of the package loads the module that defines it.
-IMPORTED = {"frazil", "frazil._core", "importlib", "importlib._bootstrap", "importlib._bootstrap_external", "types"}
+IMPORTED = {
+    "atexit",
+    "frazil",
+    "frazil._core",
+    "importlib",
+    "importlib._bootstrap",
+    "importlib._bootstrap_external",
+    "types",
+}
 
 # What opens a table, reads it and changes its rows.
 OPENED = {

@@ -29,6 +29,10 @@ _LOAD_ATTR = opcode.opmap["LOAD_ATTR"] if sys.version_info >= (3, 12) else None
 """The instruction of later versions that reads an attribute. The last bit of its argument says whether it is called."""
 
 
+_MOST_PLACES = 64
+"""How many places in code each property remembers."""
+
+
 def refuse_calls(cls: _Class) -> _Class:
     """A class whose properties raise a TypeError with the answer if their value is about to be called.
 
@@ -48,17 +52,24 @@ def said_of(name: str) -> str:
 
 
 def _refusing(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    # Code and place of the last instruction that read the property without calling it. A loop has the same one.
-    seen: list[tuple[CodeType, int] | None] = [None]
+    # Code by its identity and the place of the instruction that read the property without calling it. The identity is
+    # not given to other code while the code is here. Threads share the places: each access is one step.
+    seen: dict[tuple[int, int], CodeType] = {}
 
     @functools.wraps(read)
     def refusing(self: Any) -> Any:
-        frame = sys._getframe().f_back
-        # A thread of native code has no frame.
-        if frame is not None and (place := (frame.f_code, frame.f_lasti)) != seen[0]:
+        try:
+            # `sys._getframe().f_back` makes two frames visible, and takes twice as long.
+            frame = sys._getframe(1)
+        except ValueError:
+            # A thread of native code has no frame.
+            frame = None
+        if frame is not None and (place := (id(code := frame.f_code), frame.f_lasti)) not in seen:
             if _is_called(frame, name):
                 raise TypeError(said_of(name))
-            seen[0] = place
+            if len(seen) >= _MOST_PLACES:
+                seen.clear()
+            seen[place] = code
         return read(self)
 
     return refusing

@@ -43,7 +43,7 @@ def _is_there(module: str) -> bool:
     """Whether a module without a package can be imported."""
     import importlib.util
 
-    if module in sys.modules:
+    if sys.modules.get(module) is not None:
         return True
     with suppress(ImportError, ValueError):
         return importlib.util.find_spec(module) is not None

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from frazil.names import others
-from frazil.names.related import related
+from frazil.names.related import does_other, related, removes_anything
 from frazil.names.similar import similar
 
 __all__ = ["answer", "column_answer", "general_answer", "related_answer", "similar_answer"]
@@ -60,12 +60,13 @@ def answer(owner: str, name: str) -> str | None:
     for path, neighbour in _OWNERS.get(owner, ()):
         if (cls := _class(neighbour)) is None:
             continue
-        if not name.startswith("_") and hasattr(cls, name):
+        # `catalog.delete` may mean a table, which has more than rows.
+        if not name.startswith("_") and _has(cls, name) and not removes_anything(name):
             return f"write `{path}.{name}{'(…)' if callable(getattr(cls, name)) else ''}`"
     for path, neighbour in _OWNERS.get(owner, ()):
         known = others.known(neighbour, name)
         word = re.match(r"[a-z_]+", known[1]) if known is not None else None
-        if known is not None and word is not None and hasattr(_class(neighbour), word[0]):
+        if known is not None and word is not None and _has(_class(neighbour), word[0]):
             return others.sentence(name, (known[0], f"{path}.{known[1]}"))
         if known is not None and neighbour == "Scan":
             return others.sentence(name, (known[0], known[1].replace("scan", "table.scan()")))
@@ -75,14 +76,7 @@ def answer(owner: str, name: str) -> str | None:
 def similar_answer(asked: Any, name: str) -> str | None:
     """The name of an object that a mistyped one most likely means, or None."""
     meant = similar(name, _names(asked))
-    return None if meant is None or _does_other(name, meant) else f"did you mean `{meant}`?"
-
-
-def _does_other(name: str, meant: str) -> bool:
-    """Whether two names differ by the first of several words, as `alter_namespace` and `create_namespace`."""
-    first, _, rest = name.partition("_")
-    other, _, same = meant.partition("_")
-    return bool(rest) and rest == same and similar(first, [other]) is None
+    return None if meant is None or does_other(name, meant) else f"did you mean `{meant}`?"
 
 
 def related_answer(asked: Any, name: str) -> str | None:
@@ -113,6 +107,11 @@ def _names(owner: Any) -> list[str]:
     cls = owner if isinstance(owner, type) else type(owner)
     of_tuples = dir(tuple) if issubclass(cls, tuple) else ()
     return [one for one in dir(owner) if not one.startswith("_") and one not in of_tuples]
+
+
+def _has(cls: Any, name: str) -> bool:
+    """Whether objects of a class have a name. The class itself also has those of its type, such as `register`."""
+    return any(name in vars(base) for base in getattr(cls, "__mro__", ()))
 
 
 def _class(name: str) -> Any:

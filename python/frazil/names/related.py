@@ -6,12 +6,14 @@ import functools
 import re
 from collections.abc import Iterable
 
-__all__ = ["related", "words"]
+from frazil.names.similar import similar
+
+__all__ = ["does_other", "related", "removes_anything", "words"]
 
 _SAME = (
     "add append insert write put store",
     "create new",
-    "remove delete drop clear",
+    "remove delete drop clear purge erase wipe destroy discard",
     "branch branches",
     "catalog catalogs",
     "change changes",
@@ -43,6 +45,7 @@ _CHANGES = {
     "cherry",
     "commit",
     "create",
+    "make",
     "rename",
     "replace",
     "register",
@@ -54,14 +57,20 @@ _CHANGES = {
 }
 """First words of names that change something. Such a name is meant only where the other one has that word, too."""
 
+_UNNAMED = {"remove": {"row", "data", "where"}, "rollback": {"snapshot", "table", "commit", "history"}}
+"""Verbs that take something away, and the objects that such a name leaves out: `delete` is about rows."""
+
 _NO_WORDS = {"get", "set", "is", "by", "of", "to", "the", "all", "in", "with", "for", "from", "a", "do", "make"}
 
 
 @functools.lru_cache(maxsize=2048)
 def words(name: str) -> frozenset[str]:
     """The words of a name, each by one of those that mean the same. Java's way to write names is read, too."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return frozenset(_CANONICAL.get(word, word) for word in snake.split("_") if word and word not in _NO_WORDS)
+    return frozenset(_CANONICAL.get(word, word) for word in _snake(name).split("_") if word and word not in _NO_WORDS)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def related(name: str, known: Iterable[str]) -> tuple[float, str] | None:
@@ -71,11 +80,10 @@ def related(name: str, known: Iterable[str]) -> tuple[float, str] | None:
     for one in known:
         have = words(one)
         does = _first_word(one)
-        if not (shared := wanted & have) or (does in _CHANGES and does != first and does not in wanted):
+        if one.startswith("_") or not (shared := wanted & have) or not _may_mean(wanted, first, have, does):
             continue
-        # Nothing is removed by a guess: what is removed has to be named as well. Rows need no name.
-        others = wanted - have
-        if does == "remove" and shared <= {"remove"} and not (others and others <= {"row", "data", "where"}):
+        if first == "remove" and one[0].isupper():
+            # A class is a thing: `DeleteFile` removes nothing.
             continue
         score = _weight(shared) / _weight(wanted | have)
         if score >= 0.3 and (best is None or score > best[0]):
@@ -83,8 +91,47 @@ def related(name: str, known: Iterable[str]) -> tuple[float, str] | None:
     return best
 
 
+def _may_mean(wanted: frozenset[str], first: str, have: frozenset[str], does: str) -> bool:
+    """Whether a name may mean another one, by what both do.
+
+    Nothing is taken away by a guess. What is removed has to be named as well, unless it is never named.
+    """
+    if "remove" in {first, does}:
+        if does != "remove" or "remove" not in wanted:
+            return False
+    elif does in _CHANGES and does != first and does not in wanted:
+        return False
+    if wanted & have > {does}:
+        return True
+    objects, others = wanted - {does}, have - {does}
+    if does in _UNNAMED:
+        return bool(objects) and not others and objects <= _UNNAMED[does]
+    # Both do the same, with something else: `new_column` is no `create_branch`.
+    return does not in _CHANGES or not (objects and others)
+
+
+def removes_anything(name: str) -> bool:
+    """Whether a name removes, and does not say what."""
+    return words(name) == {"remove"}
+
+
+def does_other(name: str, meant: str) -> bool:
+    """Whether names that are spelled alike do something else, as `alter_namespace` and `create_namespace`."""
+    first, _, rest = name.partition("_")
+    other, _, same = meant.partition("_")
+    verb, its = _first_word(name), _first_word(meant)
+    if verb != its and {verb, its} <= _CHANGES:
+        # `remove_tables` and `rename_table`.
+        return True
+    differs = verb != its and similar(first, [other]) is None
+    if its == "remove" and rest and same:
+        # `delete_tables` and `delete_files`.
+        return differs or similar(rest, [same]) is None
+    return bool(rest) and rest == same and similar(first, [other]) is None
+
+
 def _first_word(name: str) -> str:
-    first = name.partition("_")[0].lower()
+    first = _snake(name).partition("_")[0]
     return _CANONICAL.get(first, first)
 
 
