@@ -19,7 +19,6 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, Protocol, TypeVar, cast
 
-from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -122,7 +121,8 @@ def _left_tasks(error: BaseException) -> bool:
     """Whether tasks may still run after an error. Errors of Frazil and of the planning leave no task."""
     if isinstance(error, PySparkException):
         return not isinstance(error, _BEFORE_TASKS)
-    return isinstance(error, (KeyboardInterrupt, Py4JError))
+    # PySpark without the JVM has no py4j, so its errors are known by their module.
+    return isinstance(error, KeyboardInterrupt) or type(error).__module__.startswith("py4j.")
 
 
 class _Jobs(Protocol):
