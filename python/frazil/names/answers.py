@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, FunctionType
@@ -107,14 +106,14 @@ def no_attribute(self: Any, name: str) -> NoReturn:
 def _answer_of(asked: Any, name: str) -> str | None:
     """What to write for an attribute that an object does not have, or None."""
     from frazil.names import libraries, neighbours
+    from frazil.names.related import snake_case
 
     owners = [base.__name__ for base in type(asked).__mro__]
     column = neighbours.column_answer(asked, name)
     known = _answer(owners, name)
     if column is not None or known is not None:
         return ". ".join(answer for answer in (column, known) if answer is not None)
-    # Java and Spark write snapshotId for snapshot_id.
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    snake = snake_case(name)
     if snake != name and hasattr(type(asked), snake):
         return f"did you mean `{snake}`?"
     if snake != name and (known := _answer(owners, snake, name)) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from frazil.names.similar import similar
 
-__all__ = ["does_other", "related", "removes_anything", "words"]
+__all__ = ["does_other", "related", "removes_anything", "snake_case", "words"]
 
 _SAME = (
     "add append insert write put store",
@@ -66,10 +66,13 @@ _NO_WORDS = {"get", "set", "is", "by", "of", "to", "the", "all", "in", "with", "
 @functools.lru_cache(maxsize=2048)
 def words(name: str) -> frozenset[str]:
     """The words of a name, each by one of those that mean the same. Java's way to write names is read, too."""
-    return frozenset(_CANONICAL.get(word, word) for word in _snake(name).split("_") if word and word not in _NO_WORDS)
+    return frozenset(
+        _CANONICAL.get(word, word) for word in snake_case(name).split("_") if word and word not in _NO_WORDS
+    )
 
 
-def _snake(name: str) -> str:
+def snake_case(name: str) -> str:
+    """`snapshot_id` for `snapshotId`: Java and Spark write names so."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
@@ -131,7 +134,7 @@ def does_other(name: str, meant: str) -> bool:
 
 
 def _first_word(name: str) -> str:
-    first = _snake(name).partition("_")[0]
+    first = snake_case(name).partition("_")[0]
     return _CANONICAL.get(first, first)
 
 
