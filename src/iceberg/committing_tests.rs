@@ -28,6 +28,8 @@ use crate::types::{Field, PrimitiveType, Schema};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
+    /// Nobody knows whether the name of the next version is free.
+    LostLook,
     /// The file is made, and the reply is lost.
     LostReply,
     /// The file is not made, and nobody knows.
@@ -71,7 +73,7 @@ impl Hooks for Faulty {
             return work();
         }
         match std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) {
-            Fault::None | Fault::Expired => work(),
+            Fault::None | Fault::Expired | Fault::LostLook => work(),
             Fault::LostReply => {
                 work()?;
                 Err(Error::store("the connection was reset"))
@@ -95,6 +97,15 @@ impl Hooks for Faulty {
 
     fn refused(&self, error: &Error) -> bool {
         error.kind() == ErrorKind::PermissionDenied
+    }
+
+    fn before_size(&self, path: &str) -> Result<()> {
+        let mut fault = self.fault.lock().unwrap();
+        if *fault == Fault::LostLook && path.ends_with("/v2.metadata.json") {
+            *fault = Fault::None;
+            return Err(Error::store("no answer"));
+        }
+        Ok(())
     }
 
     fn before_get(&self, path: &str) -> Result<()> {
@@ -183,6 +194,16 @@ fn a_refused_commit_leaves_nothing() {
     let e = setup.append(Fault::Refused).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::PermissionDenied);
     assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 2, 0));
+}
+
+/// Nothing was sent, so the outcome is known.
+#[test]
+fn a_commit_that_fails_before_its_publication_leaves_nothing() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::LostLook).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::Store, "no answer"));
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 2, 0));
+    assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 1);
 }
 
 #[test]

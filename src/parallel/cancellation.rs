@@ -24,8 +24,8 @@ pub struct Cancellation {
     progress: Option<Arc<Progress>>,
     /// Where its requests, commits and plans count.
     counts: Option<Arc<CallCounts>>,
-    /// Until when the call waits for its cleaning, once it was cancelled and has begun to clean.
-    cleaning: Option<Arc<OnceLock<Instant>>>,
+    /// Until when the call waits for its last step and its cleaning, once it was cancelled and has asked for the time.
+    ending: Option<Arc<OnceLock<Instant>>>,
 }
 
 /// A [`CallLock`] that a call holds, and those that it took before.
@@ -37,6 +37,9 @@ struct HeldLock {
 /// How often a thread that waits for others checks for cancellation.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// How long a cancelled call waits for the outcome of its last step and for its cleaning, together.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+
 thread_local! {
     static CURRENT: RefCell<Cancellation> = const { RefCell::new(Cancellation::none()) };
 }
@@ -45,13 +48,13 @@ impl Cancellation {
     /// A cancellation that `check` decides. Once the call is cancelled, `check` returns an error, which ends the work.
     /// Every thread that works for the call runs `check` between two steps, so it must be cheap.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        let cleaning = Some(Arc::default());
-        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, counts: None, cleaning }
+        let ending = Some(Arc::default());
+        Cancellation { check: Some(Arc::new(check)), held: None, progress: None, counts: None, ending }
     }
 
     /// A cancellation for work that is never cancelled, such as the cleaning after a failure.
     pub const fn none() -> Self {
-        Cancellation { check: None, held: None, progress: None, counts: None, cleaning: None }
+        Cancellation { check: None, held: None, progress: None, counts: None, ending: None }
     }
 
     /// The same cancellation for a call that counts its progress.
@@ -154,12 +157,23 @@ pub fn check_cancelled() -> Result<()> {
     CURRENT.with_borrow(|current| current.check.clone()).map_or(Ok(()), |check| check())
 }
 
-/// Until when a call that was cancelled waits for its cleaning: for `wait` from the first time that it is asked. `None`
-/// if the call was not cancelled.
-pub(crate) fn end_of_cleaning(wait: Duration) -> Option<Instant> {
+/// Until when a call that was cancelled waits for its cleaning. `None` if the call was not cancelled.
+pub(crate) fn end_of_cleaning() -> Option<Instant> {
     let current = Cancellation::current();
     current.check().err()?;
-    current.cleaning.map(|end| *end.get_or_init(|| Instant::now() + wait))
+    current.ending.map(|end| *end.get_or_init(|| Instant::now() + PATIENCE))
+}
+
+/// Runs a step whose outcome the call must know, such as the request that publishes a commit. If the call is cancelled
+/// meanwhile, the step still has [`PATIENCE`] to end.
+pub(crate) fn settled<T>(step: impl FnOnce() -> T) -> T {
+    let current = Cancellation::current();
+    let (Some(check), Some(ending)) = (current.check.clone(), current.ending.clone()) else { return step() };
+    let patient = move || match check() {
+        Err(_) if Instant::now() < *ending.get_or_init(|| Instant::now() + PATIENCE) => Ok(()),
+        checked => checked,
+    };
+    Cancellation { check: Some(Arc::new(patient)), ..current }.scope(step)
 }
 
 /// The counters of the call that this thread works for; `None` if nobody counts.
@@ -221,6 +235,29 @@ mod tests {
             assert!(panics.is_err() && check_cancelled().is_err());
         });
         assert!(check_cancelled().is_ok());
+    }
+
+    #[test]
+    fn the_last_step_of_a_cancelled_call_gets_a_moment() {
+        let (began, mut waits) = (Instant::now(), 0);
+        Cancellation::after(3).scope(|| {
+            assert_eq!(settled(|| (0..3).filter(|_| check_cancelled().is_ok()).count()), 3);
+            let stop = settled(|| {
+                loop {
+                    if let Err(stop) = check_cancelled() {
+                        break stop;
+                    }
+                    std::thread::sleep(POLL_INTERVAL);
+                    waits += 1;
+                }
+            });
+            assert_eq!(stop.message(), "stopped");
+            // The time is one for all.
+            assert!(settled(check_cancelled).is_err());
+            assert!(end_of_cleaning().is_some_and(|end| end <= Instant::now()));
+        });
+        assert!(began.elapsed() >= PATIENCE && waits > 0);
+        assert_eq!(settled(|| 7), 7);
     }
 
     #[test]

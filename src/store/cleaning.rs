@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 use super::runtime::{PerProcess, start};
 use crate::parallel;
 
-/// How long a cancelled call waits, for all its cleaning together.
-const WAIT: Duration = Duration::from_millis(250);
-
 /// How long the process waits when it ends.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -42,7 +39,7 @@ pub(super) fn clean_up(work: impl Future<Output = ()> + Send + 'static) {
         drop(counted);
     });
     if let Ok(started) = started {
-        started.wait_or_leave(|| parallel::end_of_cleaning(WAIT));
+        started.wait_or_leave(parallel::end_of_cleaning);
     }
 }
 
@@ -62,7 +59,7 @@ mod tests {
     fn slow(done: &Arc<AtomicBool>) -> impl Future<Output = ()> + Send + 'static {
         let done = done.clone();
         async move {
-            tokio::time::sleep(WAIT * 4).await;
+            tokio::time::sleep(parallel::PATIENCE * 4).await;
             done.store(true, Ordering::SeqCst);
         }
     }
@@ -73,7 +70,7 @@ mod tests {
         let began = Instant::now();
         // Twenty times the wait would take longer than the cleaning.
         parallel::Cancellation::after(0).scope(|| (0..20).for_each(|_| clean_up(slow(&done))));
-        assert!(began.elapsed() > WAIT && !done.load(Ordering::SeqCst));
+        assert!(began.elapsed() > parallel::PATIENCE && !done.load(Ordering::SeqCst));
         finish_cleaning();
         assert!(done.load(Ordering::SeqCst));
     }

@@ -23,6 +23,11 @@ pub(crate) trait Hooks: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// Before a file is looked for.
+    fn before_size(&self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// In place of a change, which `work` makes.
     fn change(&self, _change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
         work()
@@ -94,6 +99,7 @@ impl<H: Hooks> Store for Hooked<H> {
     }
 
     fn size(&self, path: &str) -> Result<u64> {
+        self.0.before_size(path)?;
         LocalStore.size(path)
     }
 

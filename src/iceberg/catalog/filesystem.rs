@@ -44,24 +44,8 @@ pub struct BaseVersion<'a> {
 /// Publishes `metadata` as version `version` of the table at `table_location`. `base` is the version it replaces.
 /// Returns the path of the new file.
 ///
-/// A plain and a compressed file with the same number are the same version. But the store checks only one name when it
-/// creates a file. So all writers that build on one base use one name: the base's properties decide about compression.
-/// A changed property counts from the next version on. The first version is never compressed.
-///
-/// Java decides by the new properties. A Java commit that changes the codec can therefore publish the same version
-/// under another name. Then both files stay, because a third writer may already have built on either. The same is true
-/// if the base was replaced in the moment of the publication.
-///
-/// The version hint and the deletion of old files (if the properties ask for it) are best effort. The commit is done
-/// once the file exists.
-///
 /// # Errors
-/// - `CommitConflict` if the version exists already, or the base is no longer the version before. Load the table
-///   again, rebuild on it and publish the next version. Nothing was published.
-/// - `InvalidInput` for a version below 1 or an unknown compression codec.
-/// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced the
-///   base. [`is_disputed`] distinguishes it from a lost reply of the store.
-/// - A store error means that nothing was published.
+/// As [`NextVersion::prepare`] and [`NextVersion::publish`].
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
@@ -69,34 +53,88 @@ pub fn publish(
     metadata: &TableMetadata,
     base: Option<BaseVersion<'_>>,
 ) -> Result<String> {
-    if version < 1 {
-        return Err(Error::invalid(format!("{version} is not a valid table version")));
+    NextVersion::prepare(store, table_location, version, metadata, base)?.publish()
+}
+
+/// A version of a table that is ready to be published. Its name was free a moment ago.
+///
+/// A plain and a compressed file with the same number are the same version. But the store checks only one name when it
+/// creates a file. So all writers that build on one base use one name: the base's properties decide about compression.
+/// A changed property counts from the next version on. The first version is never compressed.
+///
+/// Java decides by the new properties. A Java commit that changes the codec can therefore publish the same version
+/// under another name. Then both files stay, because a third writer may already have built on either. The same is true
+/// if the base was replaced in the moment of the publication.
+pub struct NextVersion<'a> {
+    store: &'a dyn Store,
+    folder: String,
+    version: u64,
+    metadata: &'a TableMetadata,
+    base: Option<BaseVersion<'a>>,
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl<'a> NextVersion<'a> {
+    /// Encodes the version, and looks whether its name is free. Nothing is written, whatever the error.
+    ///
+    /// # Errors
+    /// - `CommitConflict` if the version exists already, or the base is no longer the version before. Load the table
+    ///   again, rebuild on it and publish the next version.
+    /// - `InvalidInput` for a version below 1 or an unknown compression codec; errors of the store.
+    pub fn prepare(
+        store: &'a dyn Store,
+        table_location: &str,
+        version: u64,
+        metadata: &'a TableMetadata,
+        base: Option<BaseVersion<'a>>,
+    ) -> Result<NextVersion<'a>> {
+        if version < 1 {
+            return Err(Error::invalid(format!("{version} is not a valid table version")));
+        }
+        let folder = join(table_location, METADATA_FOLDER);
+        codec_of(metadata)?;
+        // A codec that only other engines know must not stop the commit that replaces it.
+        let codec = base.and_then(|base| codec_of(base.metadata).ok()).unwrap_or(MetadataCodec::Plain);
+        let bytes = codec.encode(metadata)?;
+        let path = join(&folder, &format!("v{version}{}", codec.suffix()));
+        let next = NextVersion { store, folder, version, metadata, base, path, bytes };
+        if let Some(taken) = find_version(store, &next.folder, version)? {
+            return Err(next.conflict(&taken));
+        }
+        match replaced_by(store, &next.folder, version, base, None)? {
+            Some(newer) => Err(next.conflict(&newer)),
+            None => Ok(next),
+        }
     }
-    let folder = join(table_location, METADATA_FOLDER);
-    codec_of(metadata)?;
-    // A codec that only other engines know must not stop the commit that replaces it.
-    let codec = base.and_then(|base| codec_of(base.metadata).ok()).unwrap_or(MetadataCodec::Plain);
-    let bytes = codec.encode(metadata)?;
-    let path = join(&folder, &format!("v{version}{}", codec.suffix()));
-    let conflict = |taken: &str| {
-        Error::conflict(format!("another commit made version {version} of the table first")).with("path", taken)
-    };
-    if let Some(taken) = find_version(store, &folder, version)? {
-        return Err(conflict(&taken));
+
+    /// Writes the file. Returns its path.
+    ///
+    /// The version hint and the deletion of old files (if the properties ask for it) are best effort. The commit is
+    /// done once the file exists.
+    ///
+    /// # Errors
+    /// - `CommitConflict` if the version exists now. Nothing was published.
+    /// - `CommitStateUnknown` if another writer published the version at the same time under another name, or replaced
+    ///   the base. [`is_disputed`] distinguishes it from a lost reply of the store.
+    /// - Errors of the store. The file may exist.
+    pub fn publish(self) -> Result<String> {
+        let NextVersion { store, folder, version, metadata, base, .. } = &self;
+        match store.put_if_absent(&self.path, &self.bytes) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.conflict(&self.path)),
+            put => put?,
+        }
+        if let Some(other) = disputed_by(*store, folder, *version, &self.path, metadata, *base)? {
+            return Err(disputed(*version, &self.path, &other));
+        }
+        let _ = store.put(&join(folder, VERSION_HINT), version.to_string().as_bytes());
+        delete_old_files(*store, folder, metadata, base.map(|base| base.metadata));
+        Ok(self.path)
     }
-    if let Some(newer) = replaced_by(store, &folder, version, base, None)? {
-        return Err(conflict(&newer));
+
+    fn conflict(&self, taken: &str) -> Error {
+        Error::conflict(format!("another commit made version {} of the table first", self.version)).with("path", taken)
     }
-    match store.put_if_absent(&path, &bytes) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(conflict(&path)),
-        put => put?,
-    }
-    if let Some(other) = disputed_by(store, &folder, version, &path, metadata, base)? {
-        return Err(disputed(version, &path, &other));
-    }
-    let _ = store.put(&join(&folder, VERSION_HINT), version.to_string().as_bytes());
-    delete_old_files(store, &folder, metadata, base.map(|base| base.metadata));
-    Ok(path)
 }
 
 /// The name of the file that another writer published, in the context of an error.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::filesystem::{self, BaseVersion};
+use super::filesystem::{self, BaseVersion, NextVersion};
 use super::metadata_files::{FoundMetadata, find_metadata, load};
 use super::reports::MetricsReport;
 use crate::error::{Error, Result, ResultExt};
@@ -15,6 +15,7 @@ use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
+use crate::parallel::settled;
 use crate::store::Store;
 use crate::store::location::join;
 
@@ -193,19 +194,23 @@ impl MetadataPointer for FolderPointer {
         Ok(TableVersion { metadata: Arc::new(metadata), found })
     }
 
-    /// After an error the outcome is unknown: the file may have been created before the error.
+    /// After an error of the publication, the outcome is unknown: the file may have been created before the error.
     fn publish(&self, base: &TableVersion, commit: &MetadataCommit) -> Publication {
         let version = match if commit.creates() { self.first_version() } else { next_version(&base.found) } {
             Ok(version) => version,
             Err(e) => return Publication::Refused(e),
         };
-        let published = || -> Result<FoundMetadata> {
-            let base = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
-            let base = Some(base).filter(|_| !commit.creates());
-            let path = filesystem::publish(self.store.as_ref(), &self.root, version, &commit.next, base)?;
-            Ok(FoundMetadata { metadata_location: path, version: Some(version) })
+        let base = BaseVersion { metadata: &base.metadata, path: &base.found.metadata_location };
+        let base = Some(base).filter(|_| !commit.creates());
+        let next = match NextVersion::prepare(self.store.as_ref(), &self.root, version, &commit.next, base) {
+            Ok(next) => next,
+            // Only the table in the way tells whether another client created it.
+            Err(e) if commit.creates() => return Publication::Unknown(e),
+            Err(e) => return Publication::Refused(e),
         };
-        Publication::of(commit, published(), |_| false)
+        let published = settled(|| next.publish());
+        let found = published.map(|path| FoundMetadata { metadata_location: path, version: Some(version) });
+        Publication::of(commit, found, |_| false)
     }
 
     fn was_published(&self, base: &TableVersion, commit: &MetadataCommit) -> bool {

@@ -21,7 +21,7 @@ use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::check_cancelled;
+use crate::parallel::{check_cancelled, settled};
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
@@ -392,7 +392,7 @@ impl CatalogPointer {
     /// Switches the register to a new file.
     fn swap(&self, from: &str, to: &str) -> Result<()> {
         let names = &self.catalog.names;
-        let swapped = match names.swap(&self.ident, from, to) {
+        let swapped = match settled(|| names.swap(&self.ident, from, to)) {
             Err(e) if e.kind() == ErrorKind::CommitStateUnknown => self.swapped(from, to, e),
             other => other,
         };

@@ -17,14 +17,14 @@ use super::merge::ManifestMerger;
 use super::renumber::NewRowIds;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::commit_loop::CommitAttempt;
-use crate::paimon::manifest::entries::{ADD, DELETE};
+use crate::paimon::manifest::entries::DELETE;
 use crate::paimon::manifest::file_entry::FileEntry;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::manifest::live::data_manifests;
-use crate::paimon::spec::partition::{TablePaths, checked_name, partition_of};
+use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
-use crate::parallel::{Cancellation, check_cancelled};
+use crate::parallel::{check_cancelled, settled};
 use crate::store::in_parallel;
 use crate::store::location::join;
 use crate::types::json_text;
@@ -83,6 +83,8 @@ pub(super) struct SnapshotAttempt<'p> {
     found: Option<PaimonSnapshot>,
     /// Whether the last attempt certainly was not published.
     is_lost: bool,
+    /// Whether the last attempt got as far as its publication.
+    is_sent: bool,
 }
 
 impl<'p> SnapshotAttempt<'p> {
@@ -98,6 +100,7 @@ impl<'p> SnapshotAttempt<'p> {
             looked_until: None,
             found: None,
             is_lost: false,
+            is_sent: false,
             input,
         }
     }
@@ -125,23 +128,8 @@ impl<'p> SnapshotAttempt<'p> {
             written.push(new.file.path.clone());
             written.extend(new.extra_files.iter().map(|name| join(folder, name)));
         }
+        written.extend(self.input.changes.index_files.iter().cloned());
         self.input.folder.store().discard(written);
-        if self.input.changes.index.iter().any(|e| e.kind == ADD) {
-            let written = Cancellation::none().scope(|| self.index_files()).unwrap_or_default();
-            self.input.folder.store().discard(written);
-        }
-    }
-
-    /// The index files that the commit adds.
-    fn index_files(&mut self) -> Result<Vec<String>> {
-        let base = self.newest()?;
-        let paths = TablePaths::new(self.input.folder.root(), &base.schema)?;
-        let added = self.input.changes.index.iter().filter(|e| e.kind == ADD);
-        let path = |entry: &IndexEntry| {
-            let external = entry.external_path.as_deref();
-            paths.index_file(&partition_of(&base.schema, &entry.partition)?, entry.bucket, &entry.file_name, external)
-        };
-        Ok(added.filter_map(|entry| path(entry).ok()).collect())
     }
 
     /// The snapshot that shows that the table has the commit already. Its user numbers commits in ascending order. So
@@ -446,6 +434,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
     }
 
     fn publish(&mut self, base: &AttemptBase, next: &Next) -> Result<Option<PaimonSnapshot>> {
+        self.is_sent = false;
         let store = self.input.folder.store().as_ref();
         let path = self.input.folder.snapshot_path(next.snapshot.id);
         let mut lost = || {
@@ -458,7 +447,8 @@ impl CommitAttempt for SnapshotAttempt<'_> {
         {
             return Err(lost());
         }
-        match store.put_if_absent(&path, &next.bytes) {
+        self.is_sent = true;
+        match settled(|| store.put_if_absent(&path, &next.bytes)) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(lost()),
             put => put?,
         }
@@ -490,7 +480,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
     }
 
     fn is_certain(&self, error: &Error) -> bool {
-        error.kind() == ErrorKind::CommitConflict
+        !self.is_sent || error.kind() == ErrorKind::CommitConflict
     }
 
     fn is_refused(&self, error: &Error) -> bool {

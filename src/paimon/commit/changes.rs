@@ -65,6 +65,8 @@ pub struct Changes {
     /// Index files to add and to remove. A file may replace another one, such as the hashes of a bucket or the
     /// deletion vectors of a data file. Then it needs an entry that removes the other one.
     pub index: Vec<IndexEntry>,
+    /// The paths of the index files that were written for `index`.
+    pub index_files: Vec<String>,
     /// The keys of added rows in dynamic buckets. The hash indexes of these buckets get them.
     pub hashes: Vec<BucketHashes>,
 }

@@ -43,11 +43,13 @@ enum Fault {
     Timeout,
 }
 
-/// A local store that fails at its n-th change (put, hint, deletion).
-#[derive(Debug)]
+/// A local store that fails at its n-th change (put, hint, deletion), or at its n-th look for a file.
+#[derive(Debug, Default)]
 struct Faulty {
     calls: AtomicUsize,
     fault: Mutex<Option<(usize, Fault)>>,
+    looks: AtomicUsize,
+    lost_look: Mutex<Option<usize>>,
 }
 
 impl Faulty {
@@ -55,9 +57,21 @@ impl Faulty {
         self.calls.store(0, Atomic::SeqCst);
         *self.fault.lock().unwrap() = fault;
     }
+
+    fn lose_look(&self, look: Option<usize>) {
+        self.looks.store(0, Atomic::SeqCst);
+        *self.lost_look.lock().unwrap() = look;
+    }
 }
 
 impl Hooks for Faulty {
+    fn before_size(&self, _: &str) -> Result<()> {
+        match Some(self.looks.fetch_add(1, Atomic::SeqCst)) == *self.lost_look.lock().unwrap() {
+            true => Err(Error::store("no answer")),
+            false => Ok(()),
+        }
+    }
+
     fn change(&self, _: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
         let turn = self.calls.fetch_add(1, Atomic::SeqCst);
         match *self.fault.lock().unwrap() {
@@ -86,7 +100,7 @@ struct Setup {
 /// A table of columns `id` and `p`, parted by `p`; with a primary key if `keyed`.
 fn setup(keyed: bool, options: &[(&str, &str)]) -> Setup {
     let dir = tempfile::tempdir().unwrap();
-    let store = Arc::new(Hooked(Faulty { calls: AtomicUsize::new(0), fault: Mutex::new(None) }));
+    let store = Arc::new(Hooked(Faulty::default()));
     let names = |keys: &[&str]| keys.iter().map(|k| (*k).to_owned()).collect();
     let fields =
         vec![DataField::new(0, "id", TypeKind::Int.nullable()), DataField::new(0, "p", TypeKind::Int.nullable())];
@@ -531,6 +545,27 @@ fn what_is_interrupted_before_it_is_published_is_not() {
     assert!(t.folder.latest_snapshot().unwrap().is_none());
     assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
     assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
+}
+
+/// Nothing was sent, so the outcome is known.
+#[test]
+fn a_look_without_an_answer_before_the_publication_is_a_failure() {
+    let (t, mut failures) = (setup(false, &[]), 0);
+    t.append(&["a"]).into_result().unwrap();
+    for look in 0.. {
+        t.store.lose_look(Some(look));
+        let new = t.plain("b", 1);
+        let outcome = Commit::new(&t.folder, adding([new])).run();
+        t.store.lose_look(None);
+        match outcome {
+            CommitOutcome::Committed(_) => break,
+            CommitOutcome::Failed(e) => assert_eq!(e.message(), "no answer"),
+            CommitOutcome::Unknown(e) => panic!("{look}: {e}"),
+        }
+        failures += 1;
+        assert_eq!((t.names(), t.orphans()), (set(&["a"]), Vec::<String>::new()), "{look}");
+    }
+    assert!(failures > 0);
 }
 
 /// Runs a change with `stale` plans that another commit contradicts. `last` says whether later plans have something

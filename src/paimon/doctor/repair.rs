@@ -28,6 +28,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::data_manifests;
+use crate::paimon::rows::change_files::Unpublished;
 use crate::paimon::rows::vectors;
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
@@ -154,9 +155,9 @@ impl Repair<'_> {
         let snapshot = newest.metadata().snapshot.as_deref();
         let commit = match self.kind {
             RepairKind::LostFiles | RepairKind::DanglingDeletes => {
-                let index = new_index(newest, snapshot, &plan.vectors)?;
-                let commit =
-                    Commit::new(newest.folder(), Changes { removed: plan.removed, index, ..Changes::default() });
+                let (index, index_files) = new_index(newest, snapshot, &plan.vectors)?;
+                let changes = Changes { removed: plan.removed, index, index_files, ..Changes::default() };
+                let commit = Commit::new(newest.folder(), changes);
                 // Without a data file, the table has the same rows as before.
                 let commit = if self.kind == RepairKind::LostFiles { commit } else { commit.compacting() };
                 commit.owning_files()
@@ -400,19 +401,16 @@ fn vectors_of(
     vectors.filter(move |(_, name)| wanted(name)).map(|(e, name)| (e, (e.partition.clone(), e.bucket, name.clone())))
 }
 
-/// Writes index files without some vectors. Returns the changes of the index.
+/// Writes index files without some vectors. Returns the changes of the index, and the paths of the files.
 fn new_index(
     table: &PaimonTable,
     snapshot: Option<&PaimonSnapshot>,
     gone: &[(Vec<u8>, i32, String)],
-) -> Result<Vec<IndexEntry>> {
-    let Some(snapshot) = snapshot.filter(|_| !gone.is_empty()) else { return Ok(Vec::new()) };
-    let mut written = Vec::new();
-    let changes = vectors::taken_out(table, &index_entries(table, snapshot)?, gone, &mut written);
-    if changes.is_err() {
-        table.folder().store().discard(written);
-    }
-    changes
+) -> Result<(Vec<IndexEntry>, Vec<String>)> {
+    let Some(snapshot) = snapshot.filter(|_| !gone.is_empty()) else { return Ok(Default::default()) };
+    let mut new = Unpublished { store: table.folder().store().as_ref(), data: Vec::new(), index: Vec::new() };
+    let entries = vectors::taken_out(table, &index_entries(table, snapshot)?, gone, &mut new.index)?;
+    Ok((entries, new.taken().1))
 }
 
 /// Whether a file has columns of the rows of another one.

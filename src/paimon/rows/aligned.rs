@@ -47,8 +47,8 @@ impl PaimonTable {
         let store = self.folder().store().as_ref();
         let mut new = Unpublished { store, data: Vec::new(), index: Vec::new() };
         let index = vectors::changes(self, scan.snapshot(), deleted, &[], &mut new.index)?;
-        new.taken();
-        let commit = Commit::new(self.folder(), Changes { index, ..Changes::default() }).owning_files();
+        let (_, index_files) = new.taken();
+        let commit = Commit::new(self.folder(), Changes { index, index_files, ..Changes::default() }).owning_files();
         Ok(Some((commit, counted("deleted", rows))))
     }
 

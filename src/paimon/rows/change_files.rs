@@ -27,9 +27,9 @@ pub(crate) struct Unpublished<'a> {
 }
 
 impl Unpublished<'_> {
-    pub(crate) fn taken(&mut self) -> Vec<NewBucketFile> {
-        self.index.clear();
-        std::mem::take(&mut self.data)
+    /// Hands over the data files and the index files.
+    pub(crate) fn taken(&mut self) -> (Vec<NewBucketFile>, Vec<String>) {
+        (std::mem::take(&mut self.data), std::mem::take(&mut self.index))
     }
 }
 
@@ -87,7 +87,8 @@ impl PaimonTable {
             // Old deletion vectors of these files are removed with them.
             index = vectors::changes(self, scan.snapshot(), Vec::new(), &removed, &mut new.index)?;
         }
-        let changes = Changes { added: new.taken(), removed, index, ..Changes::default() };
+        let (added, index_files) = new.taken();
+        let changes = Changes { added, removed, index, index_files, ..Changes::default() };
         Ok(match changes.is_empty() {
             true => None,
             false => Some((Commit::new(self.folder(), changes).owning_files(), counts)),
