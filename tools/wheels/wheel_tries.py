@@ -59,18 +59,20 @@ class Place:
 
 def roots() -> list[Place]:
     """The places that `roots.sh` makes. Those that are missing stay in the list, so that the table says so."""
+    plain, free_threaded = "/opt/py314/bin/python3.14", "/opt/py314t/bin/python3.14t"
+    made = [
+        ("Debian 11 (glibc 2.31)", "x86_64-gnu", "glibc", plain),
+        ("Debian 11 (glibc 2.31)", "x86_64-gnu", "glibc", free_threaded),
+        ("a root with musl alone", "x86_64-musl", "musl", plain),
+        ("a root with musl alone", "x86_64-musl", "musl", free_threaded),
+        ("Debian 13 under qemu", "aarch64-gnu", "arm64", "/usr/bin/python3"),
+        ("Debian 13 under qemu", "aarch64-gnu", "arm64", free_threaded),
+        ("a root with musl alone, under qemu", "aarch64-musl", "arm64-musl", plain),
+        ("a root with musl alone, under qemu", "aarch64-musl", "arm64-musl", free_threaded),
+    ]
     return [
-        Place("Debian 11 (glibc 2.31)", "x86_64-gnu", "/opt/py314/bin/python3.14", ROOTS / "glibc"),
-        Place("Debian 11 (glibc 2.31)", "x86_64-gnu", "/opt/py314t/bin/python3.14t", ROOTS / "glibc"),
-        Place("a root with musl alone", "x86_64-musl", "/opt/py314/bin/python3.14", ROOTS / "musl"),
-        Place("Debian 13 under qemu", "aarch64-gnu", "/usr/bin/python3", ROOTS / "arm64", emulated=True),
-        Place(
-            "a root with musl alone, under qemu",
-            "aarch64-musl",
-            "/opt/py314/bin/python3.14",
-            ROOTS / "arm64-musl",
-            emulated=True,
-        ),
+        Place(name, target, python, ROOTS / folder, emulated=target.startswith("aarch64"))
+        for name, target, folder, python in made
     ]
 
 
