@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Filter, Term
 from frazil.results import LastCommit
 from frazil.spark.changes.assignments import new_values
 from frazil.spark.changes.clauses import Expression
-from frazil.spark.changes.keyed import key_columns, read_keyed, write_keyed
 from frazil.spark.changes.merging import branch_or_none
-from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange, write_changes
+from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange
 from frazil.spark.changes.pruning import pushed
+from frazil.spark.changes.ways import way_of
 from frazil.spark.columns import as_column, as_sql, is_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.lanes.arrow import no_rows
-from frazil.spark.reading.places import read_placed
 from frazil.spark.reading.whole_rows import whole_rows
 from frazil.spark.types import spark_schema
 from frazil.table import Table
@@ -89,23 +87,22 @@ def change_by_expression(
     given = {name: _value(value) for name, value in (values or {}).items()}
     new = new_values(empty.where(condition), fields, given, alias)
     columns = [name for name in fields if name in new]
-    by_executors = supports(table._core, "row_changes_by_executors")
+    way = way_of(table)
 
-    def changes(rows: DataFrame) -> DataFrame:
+    def changes(rows: DataFrame, read: Sequence[str] = ()) -> DataFrame:
         named = rows.withColumnsRenamed({"_file": FILE, "_pos": POSITION}).alias(alias).where(condition)
-        keys = [] if by_executors else key_columns(table, alias)
         own = [new[name].alias(f"frazil c{i}") for i, name in enumerate(columns)]
         places = [f.col(quoted(FILE)), f.col(quoted(POSITION)), f.lit(values is None).alias(MISSING)]
-        return named.select(*own, *keys, *places)
+        return named.select(*own, *way.old(table, alias, read), *places)
 
     needs = pushed(spark, table, changes, [where if isinstance(where, str) else condition, *given.values()])
     filter = exact or ("true" if needs is None or needs.filter is None else str(needs.filter))
     select = list(fields) if needs is None else list(needs.columns) or list(fields)[:1]
-    read = read_placed if by_executors else read_keyed
-    placed = read(spark, table, filter, select, branch_or_none(table, job))
+    placed = way.read(spark, table, filter, select, branch_or_none(table, job))
+    whole = whole_rows(placed.rows, spark_schema(table.schema), ("_file", "_pos"))
     change = PlacedChange(
         table=table,
-        rows=changes(whole_rows(placed.rows, spark_schema(table.schema), ("_file", "_pos"))),
+        rows=changes(whole, placed.rows.columns),
         placed=placed,
         updated=tuple(columns),
         inserted=(),
@@ -113,10 +110,7 @@ def change_by_expression(
         command="delete" if values is None else "update",
         job=job,
     )
-    if by_executors:
-        write_changes(change, filter)
-    else:
-        write_keyed(change)
+    way.write(change, filter)
     return job.done(table)
 
 

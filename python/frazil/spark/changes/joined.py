@@ -7,19 +7,18 @@ of its data file, with its new values. The driver sees no row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.results import LastCommit
 from frazil.spark.changes.assignments import Assignments, assignments
 from frazil.spark.changes.clauses import Clause, Clauses, Expression
-from frazil.spark.changes.keyed import key_columns, read_keyed, write_keyed
 from frazil.spark.changes.matching import Matching, matching
 from frazil.spark.changes.merging import (
     BROADCAST_MAX_ROWS,
@@ -30,11 +29,12 @@ from frazil.spark.changes.merging import (
     collect_facts,
     persisted,
 )
-from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange, write_changes
+from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange
 from frazil.spark.changes.pruning import pushed
+from frazil.spark.changes.rewriting import KEPT
+from frazil.spark.changes.ways import Way, way_of
 from frazil.spark.columns import as_column, quoted
 from frazil.spark.jobs.job import Job
-from frazil.spark.reading.places import read_placed
 from frazil.spark.reading.pushed_filters import either
 from frazil.spark.reading.whole_rows import whole_rows
 from frazil.spark.settings import setting
@@ -138,11 +138,7 @@ class _Merge:
         text = "true" if where is None else str(where)
         if facts.keyed == 0 and self.matching.pairs and not self.clauses.of("not matched by source"):
             text = "false"
-        change = self._placed(text, columns, facts)
-        if self._by_executors:
-            write_changes(change, text)
-        else:
-            write_keyed(change)
+        self._way.write(self._placed(text, columns, facts), text)
 
     def _with_keys(self, columns: tuple[str, ...]) -> list[str]:
         """The columns, and those of the key, by which rows may be chosen before they are joined."""
@@ -150,16 +146,15 @@ class _Merge:
         return [*columns, *(key for key in keys if key not in columns and key.split(".")[0] not in columns)]
 
     @property
-    def _by_executors(self) -> bool:
-        return supports(self.what.table._core, "row_changes_by_executors")
+    def _way(self) -> Way:
+        return way_of(self.what.table)
 
     def _placed(self, where: str, columns: list[str], facts: Facts) -> PlacedChange:
         what = self.what
-        read = read_placed if self._by_executors else read_keyed
         at = branch_or_none(what.table, what.job)
-        placed = read(what.df.sparkSession, what.table, where, columns or _columns_of(what.table)[:1], at)
+        placed = self._way.read(what.df.sparkSession, what.table, where, columns or _columns_of(what.table)[:1], at)
         whole = whole_rows(placed.rows, spark_schema(what.table.schema), ("_file", "_pos"))
-        rows = self._changes(whole, facts)
+        rows = self._changes(whole, facts, placed.rows.columns)
         return PlacedChange(
             table=what.table,
             rows=rows,
@@ -205,12 +200,13 @@ class _Merge:
 
     # ------------------------------------------------------------ the joined rows
 
-    def _changes(self, target: DataFrame, facts: Facts | None) -> DataFrame:
+    def _changes(self, target: DataFrame, facts: Facts | None, read: Sequence[str] = ()) -> DataFrame:
         """The rows that a clause takes, with new values, and where the old row is.
 
         Args:
             target: Rows of the table with their places.
             facts: Facts about the source; None if the plan is only explained.
+            read: The columns that were read.
         """
         joined = self._join(target, facts).withColumn(_CLAUSE, self._number())
         values = [
@@ -222,8 +218,9 @@ class _Merge:
             deletes = [n for n in deletes if self.clauses.all[n].kind != "matched"]
         gone = f.col(quoted(_CLAUSE)).isin(deletes) if deletes else f.lit(False)
         rows = joined.where(f.col(quoted(_CLAUSE)) != _SKIPPED)
-        keys = [] if self._by_executors else key_columns(self.what.table, self.what.target)
-        return rows.select(*values, *keys, f.col(quoted(FILE)), f.col(quoted(POSITION)), gone.alias(MISSING))
+        old = self._way.old(self.what.table, self.what.target, read)
+        kept = (f.col(quoted(_CLAUSE)) == _KEPT).alias(KEPT)
+        return rows.select(*values, *old, kept, f.col(quoted(FILE)), f.col(quoted(POSITION)), gone.alias(MISSING))
 
     def _join(self, target: DataFrame, facts: Facts | None) -> DataFrame:
         what, spark = self.what, self.what.df.sparkSession

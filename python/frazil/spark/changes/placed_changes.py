@@ -24,7 +24,7 @@ from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import partition_columns
 from frazil.table import Table
 
-__all__ = ["FILE", "MISSING", "POSITION", "Command", "PlacedChange", "PlacedJob", "write_changes"]
+__all__ = ["FILE", "MISSING", "POSITION", "Command", "PlacedChange", "PlacedJob", "clustered", "write_changes"]
 
 FILE, POSITION, MISSING = PLACES
 
@@ -115,7 +115,7 @@ def write_changes(change: PlacedChange, where: str) -> None:
     )
     job = PlacedJob(change.table, merge, where, change.job, columns=columns, command=change.command)
     try:
-        change_rows(_clustered(rows, change), job)
+        change_rows(clustered(rows, change), job)
     except InvalidInputError as error:
         if "matches several rows of the source" not in str(error):
             raise
@@ -128,7 +128,7 @@ def _is_comparable(table: Table, name: str) -> bool:
     return any(key.path == (name,) and key.is_comparable for key in all_keys(table.schema.fields, ()))
 
 
-def _clustered(rows: DataFrame, change: PlacedChange) -> DataFrame:
+def clustered(rows: DataFrame, change: PlacedChange) -> DataFrame:
     """Brings all changes of a file together, and distributes inserted rows as the table's partitions are."""
     file = f.col(quoted(FILE))
     if not change.inserted:
