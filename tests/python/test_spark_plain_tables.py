@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,11 @@ import pytest
 from pyspark.sql import functions as f
 
 import frazil as fz
-from frazil.spark.changes import keyed, merging, rewriting
+from frazil.requests import rows as row_requests
+from frazil.spark.changes import keyed, merging, ranges
+from frazil.spark.changes.job import PLACES
+from frazil.spark.changes.rewriting import KEPT, Head, RangeJob
+from frazil.spark.jobs.job import Job
 
 pytestmark = pytest.mark.spark
 
@@ -81,7 +85,8 @@ def test_updates_and_deletes_by_expressions(spark: Any, lake: fz.Catalog, mode: 
 @pytest.mark.parametrize("mode", MODES)
 def test_merges_with_all_clauses(spark: Any, lake: fz.Catalog, mode: str) -> None:
     table = created(lake, mode)
-    rows = spark.createDataFrame([(1, 5, "u"), (2, 7, "d"), (5, 1, "-"), (9, 9, "i"), (10, 10, "-")], "id long, n int, op string")
+    given = [(1, 5, "u"), (2, 7, "d"), (5, 1, "-"), (9, 9, "i"), (10, 10, "-")]
+    rows = spark.createDataFrame(given, "id long, n int, op string")
     done = (
         fz.spark.merge_into(rows, table, "t.id = s.id")
         .whenMatched("s.op = 'u'")
@@ -99,3 +104,222 @@ def test_merges_with_all_clauses(spark: Any, lake: fz.Catalog, mode: str) -> Non
     assert content(table) == in_order((1, "a", 15, "xu"), (9, "new", 9, None), (None, None, 41, "z"), ROWS[4])
     assert (done.rows_updated, done.rows_added, done.rows_deleted) == (2, 1, 2)
     assert len(table.refresh().snapshots) == 3
+
+
+def test_a_row_that_matches_twice(spark: Any, lake: fz.Catalog) -> None:
+    table = created(lake)
+    twice = spark.createDataFrame([(1, 5), (1, 6), (4, 4)], "id long, n int")
+    with pytest.raises(fz.InvalidInputError, match="MERGE_CARDINALITY_VIOLATION"):
+        fz.spark.merge_into(twice, table, "t.id = s.id").whenMatched("s.n = 5").update({"n": "s.n"}).merge()
+    assert content(table) == in_order(*ROWS)
+    merge = fz.spark.merge_into(twice, table, "t.id = s.id").whenMatched().delete()
+    done = merge.whenNotMatched().insert({"id": f.col("id") * 10}).merge()
+    assert content(table) == in_order(*ROWS[1:], (40, None, None, None))
+    assert (done.rows_updated, done.rows_added, done.rows_deleted) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("mode", ["partitions", "vectors"])
+def test_random_changes_have_the_rows_of_a_model(spark: Any, lake: fz.Catalog, mode: str) -> None:
+    random_ = random.Random(7)
+    few = [None, "a", "b", "c"]
+    rows = [
+        (random_.randrange(20), random_.choice(few), random_.randrange(100), random_.choice(few)) for _ in range(40)
+    ]
+    table = created(lake, mode, rows)
+    for _ in range(3):
+        factor, rest, limit = random_.randrange(2, 9), random_.randrange(2), random_.randrange(20)
+        fz.spark.update(
+            spark,
+            table,
+            f.expr(f"(n * {factor}) % 2 = {rest} and id < {limit}"),
+            {"n": f.expr("n + 1"), "s": f.expr("p")},
+        )
+        rows = [(i, p, n + 1, p) if (n * factor) % 2 == rest and i < limit else (i, p, n, s) for i, p, n, s in rows]
+        assert content(table) == in_order(*rows)
+        fz.spark.delete(spark, table, f.expr(f"hash(id) % 2 = 0 and length(s) = 1 and id + 0 = {limit}"))
+        even = spark.sql(f"select hash({limit}L) % 2 = 0 as even").first()["even"]
+        rows = [row for row in rows if not (even and row[3] is not None and row[0] == limit)]
+        assert content(table) == in_order(*rows)
+
+
+def test_a_branch_is_changed(spark: Any, lake: fz.Catalog) -> None:
+    table = created(lake)
+    table.refs.create_tag("then")
+    table.refs.create_branch("side", "then")
+    fz.spark.update(spark, table, f.expr("id = length(s)"), {"n": f.expr("n + 1")}, branch="side")
+    source = spark.createDataFrame([(9,)], "id long")
+    merge = fz.spark.merge_into(source, table, "t.id = s.id", branch="side")
+    merge.whenNotMatched().insert({"id": "s.id"}).merge()
+    assert content(table, "side") == in_order((1, "a", 11, "x"), *ROWS[1:], (9, None, None, None))
+    assert content(table) == in_order(*ROWS)
+
+
+def test_values_that_spark_does_not_change_stay_as_they_are(spark: Any, lake: fz.Catalog) -> None:
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("l", pa.list_(pa.int32())),
+            ("m", pa.map_(pa.string(), pa.float64())),
+            ("st", pa.struct([("x", pa.int64()), ("y", pa.string())])),
+            ("d", pa.decimal128(9, 3)),
+            ("f", pa.float64()),
+            ("ts", pa.timestamp("us", tz="UTC")),
+            ("raw", pa.binary()),
+        ]
+    )
+    rows = [(i, [i, None], [("k", -0.0)], {"x": i, "y": None}, None, float(i), i * 10**15, bytes([i])) for i in (1, 2)]
+    nothing = (3, None, None, None, None, None, None, None)
+    given = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in [*rows, nothing]], schema=schema)
+    table = lake.create_table("db.types", schema, format="paimon").append(given)
+    new = {"st.y": f.expr("concat('y', id)"), "l": f.expr("array(id)"), "m": f.expr("map('z', f)")}
+    fz.spark.update(spark, table, f.expr("id % 2 = 1"), new)
+    after = table.refresh().scan().to_arrow().sort_by("id")
+    assert after["st"].to_pylist() == [{"x": 1, "y": "y1"}, {"x": 2, "y": None}, {"x": None, "y": "y3"}]
+    assert after["l"].to_pylist() == [[1], [2, None], [3]]
+    assert after["m"].to_pylist() == [[("z", 1.0)], [("k", -0.0)], [("z", None)]]
+    others = ["id", "d", "f", "ts", "raw"]
+    assert after.select(others).equals(given.select(others))
+
+
+def test_tables_whose_rows_could_change_in_other_ways(spark: Any, lake: fz.Catalog) -> None:
+    tracked = lake.create_table("db.r", SCHEMA, format="paimon", properties={"row-tracking.enabled": "true"})
+    tracked.append(pa.table([[1], ["a"], [1], ["x"]], schema=SCHEMA))
+    with pytest.raises(fz.UnsupportedError, match=r"row-tracking\.enabled"):
+        fz.spark.delete(spark, tracked, f.expr("length(s) = 1"))
+    flags = lake.create_table("db.b", pa.schema([("b", pa.bool_())]), format="paimon")
+    with pytest.raises(fz.UnsupportedError, match="without a column that has an order"):
+        fz.spark.delete(spark, flags, f.expr("not b"))
+    table = created(lake)
+    with table.update_schema() as update:
+        update.add_column("late", "int", write_default=5)
+    table = table.refresh()
+    table.append(pa.table({"id": [7, 8], "n": pa.array([70, 80], pa.int32())}))
+    # The old rows have null, where the writer would put 5.
+    with pytest.raises(fz.UnsupportedError, match="a row with null in a column with a default"):
+        fz.spark.update(spark, table, f.expr("length(s) = 1"), {"n": f.lit(0)})
+    fz.spark.update(spark, table, f.expr("id + 0 > 6"), {"n": f.expr("n + late")})
+    assert content(table) == in_order(*((*row, None) for row in ROWS), (7, None, 75, None, 5), (8, None, 85, None, 5))
+
+
+# ---------------------------------------------------------------- other commits
+
+
+def job_of(table: fz.Table, where: str) -> RangeJob:
+    return RangeJob(
+        table=table,
+        change=row_requests.overwrite(where),
+        where=where,
+        job=Job(),
+        columns=("n",),
+        command="update",
+        updated=("n",),
+        inserted=(),
+        deletes_all=False,
+        filled=(),
+        head=Head.of(table, None),
+    )
+
+
+def changes_of(table: fz.Table, *ids: int) -> list[pa.RecordBatch]:
+    """Batches as the task gets them: each row gets 0 in column `n`."""
+    found = table.scan(None, ["id", "_file", "_pos"]).to_arrow().to_pylist()
+    places = sorted((row["_file"], row["_pos"]) for row in found if row["id"] in ids)
+    columns = [pa.array([0], pa.int32()), pa.array([False]), pa.array([False])]
+    return [
+        pa.record_batch(
+            [columns[0], pa.array([file]), pa.array([position]), *columns[1:]], ["frazil c0", *PLACES, KEPT]
+        )
+        for file, position in places
+    ]
+
+
+def data_files(table: fz.Table) -> set[Path]:
+    return set(Path(table.location.removeprefix("file://")).rglob("data-*"))
+
+
+def test_a_commit_before_the_first_row_or_among_the_rows_is_a_conflict(lake: fz.Catalog) -> None:
+    table = created(lake)
+    more = pa.table([[1], ["a"], [5], ["new"]], schema=SCHEMA)
+
+    def late(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield batches[0]
+        table.append(more)
+        yield from batches[1:]
+
+    job, batches = job_of(table, "id <= 2"), changes_of(table, 1, 2)
+    before = data_files(table)
+    for rows, new in ((late(batches), 1), (iter(batches), 0)):
+        with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
+            job.write(rows, 0)
+        assert content(table) == in_order(*ROWS, (1, "a", 5, "new"))
+        assert len(data_files(table)) == len(before) + 1, new
+
+
+@pytest.mark.parametrize("mode", ["plain", "vectors"])
+def test_a_commit_that_takes_the_last_moment_is_a_conflict(
+    lake: fz.Catalog, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = created(lake, mode)
+    job, batches = job_of(table, "id <= 2"), changes_of(table, 1)
+
+    def late() -> Iterator[pa.RecordBatch]:
+        table.refresh().delete("id = 1")
+        yield from batches
+
+    # Nobody looks before the commit. The commit itself finds that the row's file has changed.
+    monkeypatch.setattr(Head, "check", lambda *_: None)
+    with pytest.raises(fz.CommitConflictError):
+        job.write(late(), 0)
+    assert content(table) == in_order(*ROWS[1:])
+
+
+def test_rows_that_others_append_stay(lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = created(lake)
+    job, batches = job_of(table, "id <= 2"), changes_of(table, 1)
+
+    def late() -> Iterator[pa.RecordBatch]:
+        table.append(pa.table([[1], ["a"], [5], ["new"]], schema=SCHEMA))
+        yield from batches
+
+    monkeypatch.setattr(Head, "check", lambda *_: None)
+    job.write(late(), 0)
+    assert content(table) == in_order((1, "a", 0, "x"), *ROWS[1:], (1, "a", 5, "new"))
+
+
+def test_a_task_that_runs_again_commits_once(lake: fz.Catalog) -> None:
+    table = created(lake)
+    job, batches = job_of(table, "id <= 2"), changes_of(table, 1, 2)
+    for _ in range(2):
+        job.write(iter(batches), 0)
+        assert content(table) == in_order((1, "a", 0, "x"), (2, "a", 0, "y"), *ROWS[2:])
+    assert len(table.refresh().snapshots) == 3
+
+
+def test_rows_that_are_not_found_again_change_nothing(lake: fz.Catalog) -> None:
+    table = created(lake)
+    with pytest.raises(fz.InvalidInputError, match="not found again"):
+        job_of(table, "id <= 2").write(iter(changes_of(table, 1, 5)), 0)
+    assert content(table) == in_order(*ROWS)
+
+
+def test_inserts_of_a_merge_fail_after_other_commits(
+    spark: Any, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = created(lake)
+    source = spark.createDataFrame([(9, 9), (10, 10)], "id long, n int")
+    merge = fz.spark.merge_into(source, table, "t.id = s.id").whenNotMatched().insert({"id": "s.id", "n": "s.n"})
+    merge.merge()
+    expected = in_order(*ROWS, (9, None, 9, None), (10, None, 10, None))
+    assert content(table) == expected
+    spread = ranges.clustered
+
+    def late(*given: Any) -> Any:
+        table.append(pa.table([[9], ["a"], [5], ["new"]], schema=SCHEMA))
+        return spread(*given)
+
+    monkeypatch.setattr(ranges, "clustered", late)
+    other = spark.createDataFrame([(11, 9)], "id long, n int")
+    again = fz.spark.merge_into(other, table.refresh(), "t.id = s.id").whenNotMatched().insert({"id": "s.id"})
+    with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
+        again.merge()
+    assert content(table) == in_order(*expected, (9, "a", 5, "new"))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from frazil._core import CommitMessage
 from frazil.exceptions import CommitConflictError, FrazilError, InvalidInputError, UnsupportedError
+from frazil.requests import rows as row_requests
 from frazil.scan import Split
 from frazil.spark.changes.job import PLACES, ChangeJob
 from frazil.spark.jobs.job import give_up, unless_committed
@@ -126,7 +127,8 @@ class RangeJob(ChangeJob):
         stitching = _Stitching(self, table)
         reader = pa.RecordBatchReader.from_batches(stitching.schema, stitching.batches(rows))
         try:
-            table._change_rows(self.change, reader, self.job.branch, self.job.members())
+            # The core looks for the newest version, and then takes the first row: nothing is read before.
+            row_requests.commit(table._core, self.change, reader, self.job.branch, self.job.members())
         except FrazilError as error:
             # An error of the rows comes back as a text.
             failure = stitching.failure or error
