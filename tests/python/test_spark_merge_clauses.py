@@ -213,9 +213,6 @@ def test_a_table_with_a_primary_key(spark, catalog: fz.Catalog) -> None:
     assert content(table) == [(1, "a", 6), (7, "z", 14)]
     with pytest.raises(fz.InvalidInputError, match="primary key can't be updated"):
         fz.spark.update(spark, table, "id = 7", {"id": f.lit(8)})
-    plain = catalog.create_table("db.plain", schema, format="paimon")
-    with pytest.raises(fz.UnsupportedError, match="without a primary key"):
-        fz.spark.update(spark, plain, "id = 7", {"n": f.lit(8)})
 
 
 def test_new_columns_come_with_a_merge(spark, catalog: fz.Catalog) -> None:

@@ -142,6 +142,29 @@ def test_random_changes_have_the_rows_of_a_model(spark: Any, lake: fz.Catalog, m
         assert content(table) == in_order(*rows)
 
 
+def test_tasks_merge_many_rows_by_a_key(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = created(lake)
+    rows = spark.createDataFrame(
+        [(1, "one"), (2, "drop"), (9, "nine"), (10, "drop"), (None, "none")], "id long, s string"
+    )
+    done = fz.spark.merge(
+        rows,
+        table,
+        on=["id"],
+        when_matched_delete="s = 'drop'",
+        when_matched_update={"s": "s"},
+        when_not_matched_insert=True,
+        when_not_matched_by_source_delete="n = 30",
+    )
+    # A null key matches nothing. Rows that would be deleted are not inserted.
+    after = [(1, "a", 10, "one"), ROWS[3], ROWS[4], (9, None, None, "nine"), (None, None, None, "none")]
+    assert content(table) == in_order(*after)
+    assert (done.rows_updated, done.rows_added, done.rows_deleted) == (1, 2, 2)
+    fz.spark.upsert(spark.createDataFrame([(9, 90), (11, 110)], "id long, n int"), table, on="id", job_id="once")
+    fz.spark.upsert(spark.createDataFrame([(9, 91), (11, 111)], "id long, n int"), table, on="id", job_id="once")
+    assert content(table) == in_order(*after[:3], (9, None, 90, "nine"), after[4], (11, None, 110, None))
+
+
 def test_a_branch_is_changed(spark: Any, lake: fz.Catalog) -> None:
     table = created(lake)
     table.refs.create_tag("then")
@@ -323,3 +346,36 @@ def test_inserts_of_a_merge_fail_after_other_commits(
     with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
         again.merge()
     assert content(table) == in_order(*expected, (9, "a", 5, "new"))
+
+
+# ---------------------------------------------------------------- SQL
+
+
+def test_statements_of_sql_change_plain_tables(spark: Any, lake: fz.Catalog) -> None:
+    pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
+
+    def run(statement: str) -> list[Any]:
+        return fz.spark.sql(spark, statement, catalogs={"lake": lake}).collect()
+
+    run("CREATE TABLE lake.db.target (a INT, b DOUBLE, c STRING) PARTITIONED BY (c)")
+    run("INSERT INTO lake.db.target VALUES (1, 10.0, 'c1'), (2, 20.0, 'c2'), (5, 40.0, 'c1'), (NULL, 1.0, NULL)")
+    run("CREATE TABLE lake.db.source (a INT, b DOUBLE, c STRING)")
+    run("INSERT INTO lake.db.source VALUES (1, 11.0, 'c1'), (2, 22.0, 'c9'), (5, 50.0, 'c3'), (8, 80.0, 'c99')")
+    # The statement of Paimon's page "SQL Write", with a table without a primary key.
+    run(
+        "MERGE INTO lake.db.target USING lake.db.source ON target.a = source.a "
+        "WHEN MATCHED AND target.a = 5 THEN UPDATE SET b = source.b + target.b "
+        "WHEN MATCHED AND source.c > 'c2' THEN UPDATE SET * "
+        "WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED AND c > 'c9' THEN INSERT (a, b, c) VALUES (a, b * 1.1, c) "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    table = lake.load_table("db.target")
+    assert content(table) == in_order((5, 90.0, "c1"), (2, 22.0, "c9"), (8, 88.0, "c99"), (None, 1.0, None))
+    run("UPDATE lake.db.target SET b = b + length(c), c = concat(c, '!') WHERE a IN (SELECT a FROM lake.db.source)")
+    assert content(table) == in_order((5, 92.0, "c1!"), (2, 24.0, "c9!"), (8, 91.0, "c99!"), (None, 1.0, None))
+    (done,) = run(
+        "DELETE FROM lake.db.target AS t WHERE NOT EXISTS (SELECT 1 FROM lake.db.source s WHERE s.a = t.a + 3)"
+    )
+    assert content(table) == in_order((5, 92.0, "c1!"), (2, 24.0, "c9!"))
+    assert done["rows_deleted"] == 2

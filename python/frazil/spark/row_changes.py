@@ -26,6 +26,7 @@ from frazil.spark.changes.keywords import by_keywords
 from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows, persisted
 from frazil.spark.changes.upserting import is_append
+from frazil.spark.changes.ways import is_for_tasks
 from frazil.spark.columns import is_column
 from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job
@@ -94,7 +95,8 @@ def merge(
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
-    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe)
+    always = is_for_tasks(df, opened)
+    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe, always)
     if clauses is not None:
         key = None if on is None else tuple(arguments.columns(on, "on"))
         return merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)

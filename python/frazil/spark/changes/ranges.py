@@ -26,7 +26,7 @@ from frazil.spark.jobs.job import Job
 from frazil.spark.reading.places import Placed, read_placed
 from frazil.table import Table
 
-__all__ = ["old_columns", "read_ranged", "write_ranged"]
+__all__ = ["can_name_ranges", "old_columns", "read_ranged", "write_ranged"]
 
 _OLD = "frazil old "
 # The most columns whose values are compared.
@@ -43,6 +43,15 @@ def _ordered(table: Table) -> list[str]:
 
 def _partition_columns(table: Table) -> set[str]:
     return {field.column for field in table.partition_spec.fields if field.column is not None}
+
+
+def can_name_ranges(table: Table) -> bool:
+    """Whether rows of a table can be changed by ranges."""
+    try:
+        _check(table)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _check(table: Table) -> None:
