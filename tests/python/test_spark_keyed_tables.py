@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil.requests.rows import merge_change
 from frazil.spark.changes import keyed, merging
+from frazil.spark.changes.job import PLACES
+from frazil.spark.jobs.job import Job
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
 pytestmark = pytest.mark.spark
@@ -41,8 +45,7 @@ def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch
     def refused(*_: Any) -> None:
         raise AssertionError("the driver would get the rows")
 
-    for module, name in ((merging, "_on_driver"), (keyed, "_collected")):
-        monkeypatch.setattr(module, name, refused)
+    monkeypatch.setattr(merging, "_on_driver", refused)
     table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
     table.append(pa.table([[1, 2], ["a", "b"]], schema=SCHEMA))
     rows = spark.createDataFrame([("B", 2), ("c", 3)], "V string, id int")
@@ -51,10 +54,42 @@ def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch
         assert rows_of(table) == [(1, "a"), (2, "B"), (3, "c")]
     table = table.refresh()
     assert (len(table.snapshots), table.snapshot.summary["why"]) == (2, "test")
-    # A key that comes twice, a column that is missing and another key are left to the merge.
-    for given, on in ((rows.unionAll(rows), None), (rows.select("id"), None), (rows, ["v"])):
-        with pytest.raises(AssertionError, match="the driver would get"):
-            fz.spark.upsert(given, table, on)
+    # A key that comes twice, a column that is missing and another key are left to a merge.
+    with pytest.raises(fz.InvalidInputError, match="two rows of the data have the same key"):
+        fz.spark.upsert(rows.unionAll(rows), table)
+    with pytest.raises(AssertionError, match="the driver would get"):
+        fz.spark.upsert(rows.select("id"), table)
+    fz.spark.upsert(rows, table, ["v"])
+    assert rows_of(table) == [(1, "a"), (2, "B"), (3, "c")]
+
+
+def test_a_task_that_merges_again_commits_once(lake: fz.Catalog) -> None:
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "1"})
+    table.append(pa.table([[1, 2], ["a", "b"]], schema=SCHEMA))
+    table = table.refresh()
+    names = ("frazil c0", "frazil c1", "frazil key 0", *PLACES)
+    job = keyed.KeyedJob(
+        table=lake.load_table("db.t"),
+        change=merge_change(["id"], True, False, True, False),
+        where="true",
+        job=Job(),
+        columns=names,
+        changed=("id", "v"),
+        updated=("v",),
+        inserted=("id", "v"),
+        deletes_all=False,
+    )
+    # An update, a delete and an insert.
+    columns = [[None, None, 3], ["A", None, "c"], [1, 2, None], ["", "", None], [0, 0, None], [False, True, False]]
+    types = [pa.int64(), pa.string(), pa.int64(), pa.string(), pa.int64(), pa.bool_()]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
+    for _ in range(2):
+        assert job.write(iter([pa.record_batch(arrays, list(names))]), 0) == []
+        assert rows_of(table) == [(1, "A"), (3, "c")]
+    assert len(table.refresh().snapshots) == 2
+    other = replace(job, job=Job())
+    with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
+        other.write(iter([pa.record_batch(arrays, list(names))]), 0)
 
 
 def test_threads_upsert(spark: Any, executors: None, lake: fz.Catalog) -> None:

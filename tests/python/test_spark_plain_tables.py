@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 import frazil as fz
 from frazil.requests import rows as row_requests
-from frazil.spark.changes import keyed, merging, ranges
+from frazil.spark.changes import merging, ranges
 from frazil.spark.changes.job import PLACES
 from frazil.spark.changes.rewriting import KEPT, Head, RangeJob
 from frazil.spark.jobs.job import Job
@@ -42,8 +42,7 @@ def nothing_on_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
         raise AssertionError("the driver would get the rows")
 
-    for module, name in ((merging, "_on_driver"), (keyed, "_collected")):
-        monkeypatch.setattr(module, name, refused)
+    monkeypatch.setattr(merging, "_on_driver", refused)
 
 
 def created(lake: fz.Catalog, mode: str = "plain", rows: list[Any] = ROWS, schema: pa.Schema = SCHEMA) -> fz.Table:

@@ -1,41 +1,35 @@
-"""Changes by expressions for tables that only the driver can change. Rows are found again by the table's primary key.
+"""Changes by expressions for tables with a primary key whose files tasks can't exchange. Rows are found by the key.
 
-Spark computes the changed rows, as for other tables. The driver gets these rows and merges them by the key.
+Spark computes the changed rows, as for other tables. One task gets these rows and merges them by the key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from frazil.capabilities import format_name
+from frazil._core import CommitMessage
 from frazil.exceptions import CommitConflictError, InvalidInputError, UnsupportedError
-from frazil.requests.rows import merge_change
+from frazil.requests.rows import RowChange, merge_change
+from frazil.spark.changes.job import ChangeJob, change_rows
 from frazil.spark.changes.merging import Key, keys_of
 from frazil.spark.changes.placed_changes import FILE, MISSING, PlacedChange
 from frazil.spark.columns import quoted
 from frazil.spark.reading.places import Placed
-from frazil.spark.workers.errors import raised_by_workers
 from frazil.table import Table
 
-__all__ = ["key_columns", "read_keyed", "write_keyed"]
+__all__ = ["KeyedJob", "key_columns", "read_keyed", "write_keyed"]
 
-_KEY, _GONE = "frazil key", "frazil gone"
+_KEY, _GONE, _OLD = "frazil key", "frazil gone", "frazil old"
 
 
 def _primary_key(table: Table) -> list[Key]:
-    keys = keys_of(table, None)
-    if not keys:
-        raise UnsupportedError(
-            f"tables of {format_name(table._core)} without a primary key can't be changed by Spark's expressions",
-            {"table": table.location},
-            "Use filters of Frazil's, keys and columns: see Table.update, Table.delete and Table.merge",
-        )
-    return keys
+    return keys_of(table, None)
 
 
 def read_keyed(spark: SparkSession, table: Table, where: str, columns: Iterable[str], branch: str | None) -> Placed:
@@ -53,52 +47,101 @@ def key_columns(table: Table, target: str) -> list[Column]:
 
 
 def write_keyed(change: PlacedChange) -> None:
-    """Merges the changed rows into the table, on the driver.
+    """Makes a task merge the changed rows into the table.
 
     Raises:
         InvalidInputError: A value does not fit, or a row of the table matches several rows of the source.
         UnsupportedError: The table can't be changed in this way.
         CommitConflictError: Another commit has changed the table.
     """
-    table, keys = change.table, _primary_key(change.table)
-    rows = _collected(change.rows)
-    names = {name: f"frazil c{i}" for i, name in enumerate(change.columns)}
-    old = pc.is_valid(rows[FILE])
-    data: dict[str, pa.ChunkedArray] = {}
-    for i, key in enumerate(keys):
-        column = rows[f"{_KEY} {i}"]
-        if key.name in change.inserted:
-            column = pc.if_else(old, column, rows[names[key.name]].cast(column.type))
-        data[key.name] = column
-        if key.name in change.updated:
-            changed = pc.and_(pc.and_(old, pc.invert(rows[MISSING])), pc.not_equal(column, rows[names[key.name]]))
-            if pc.any(changed).as_py():
-                raise InvalidInputError(
-                    "a column of the primary key can't be updated",
-                    {"column": key.name},
-                    "Delete the rows, and append them with the new key",
-                )
-    key_names = {key.name for key in keys}
-    data |= {name: rows[name] for name in names.values()}
-    data[_GONE] = pc.if_else(pc.or_(rows[MISSING], pc.and_(old, pa.scalar(change.deletes_all))), "yes", "no")
-    inserted = {name: name if name in key_names else names[name] for name in change.inserted}
-    merged = merge_change(
-        [key.name for key in keys],
-        {name: names[name] for name in change.updated if name not in key_names},
-        f"\"{_GONE}\" = 'yes'",
-        inserted,
-        False,
+    job = KeyedJob(
+        table=change.table,
+        change=merge_change([key.name for key in _primary_key(change.table)], True, False, True, False),
+        where="true",
+        job=change.job,
+        columns=tuple(change.rows.columns),
+        command=change.command,
+        changed=change.columns,
+        updated=change.updated,
+        inserted=change.inserted,
+        deletes_all=change.deletes_all,
     )
-    given = pa.table(data)
-    new = given.filter(pc.invert(old))
-    if change.deletes_all:
-        given = given.take(pa.array(_firsts(given, list(key_names))))
-    if new.num_rows:
-        _check_keys_are_new(table, new, list(key_names), change.job.branch)
-    newest, read = Table(table._core).refresh().snapshot, table.snapshot
-    if (newest and newest.id) != (read and read.id):
-        raise CommitConflictError("the table was changed while Spark computed the changes", {"table": table.location})
-    table._change_rows(merged, given, change.job.branch, change.job.members())
+    change_rows(change.rows.repartition(1), job)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedJob(ChangeJob):
+    """A merge of changed rows that one task does.
+
+    Attributes:
+        changed: The columns of the table that get values, in the order of the rows.
+        updated: The columns that updates set.
+        inserted: The columns that inserted rows have.
+        deletes_all: Whether all rows with a place are deleted, even if there are several for one old row.
+    """
+
+    changed: tuple[str, ...]
+    updated: tuple[str, ...]
+    inserted: tuple[str, ...]
+    deletes_all: bool
+
+    def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
+        """Merges the rows in one commit, unless an earlier attempt of the task has done so."""
+        batches = [batch.rename_columns(list(self.columns or ())) for batch in rows]
+        newest = Table(self.table._core).refresh()
+        if not batches or self.job.is_done(newest):
+            return []
+        given, merged = self._source(pa.Table.from_batches(batches))
+        new = given.filter(pc.invert(given[_OLD])).drop_columns([_OLD])
+        keys = [key.name for key in _primary_key(self.table)]
+        given = given.drop_columns([_OLD])
+        if self.deletes_all:
+            given = given.take(pa.array(_firsts(given, keys)))
+        if new.num_rows:
+            _check_keys_are_new(self.table, new, keys, self.job.branch)
+        read, now = self.table.snapshot, Table(self.table._core).refresh().snapshot
+        if (now and now.id) != (read and read.id):
+            raise CommitConflictError(
+                "the table was changed while Spark computed the changes", {"table": self.table.location}
+            )
+        Table(self.table._core)._change_rows(merged, given, self.job.branch, self.job.members())
+        return []
+
+    def commit(self, messages: list[CommitMessage]) -> None:
+        """Does nothing: the task has committed."""
+
+    def _source(self, rows: pa.Table) -> tuple[pa.Table, RowChange]:
+        """The rows as a source of the table's own merge, with a column for rows that have an old one; and the merge."""
+        keys = _primary_key(self.table)
+        names = {name: f"frazil c{i}" for i, name in enumerate(self.changed)}
+        old = pc.is_valid(rows[FILE])
+        data: dict[str, pa.ChunkedArray] = {}
+        for i, key in enumerate(keys):
+            column = rows[f"{_KEY} {i}"]
+            if key.name in self.inserted:
+                column = pc.if_else(old, column, rows[names[key.name]].cast(column.type))
+            data[key.name] = column
+            if key.name in self.updated:
+                changed = pc.and_(pc.and_(old, pc.invert(rows[MISSING])), pc.not_equal(column, rows[names[key.name]]))
+                if pc.any(changed).as_py():
+                    raise InvalidInputError(
+                        "a column of the primary key can't be updated",
+                        {"column": key.name},
+                        "Delete the rows, and append them with the new key",
+                    )
+        key_names = {key.name for key in keys}
+        data |= {name: rows[name] for name in names.values()}
+        data[_GONE] = pc.if_else(pc.or_(rows[MISSING], pc.and_(old, pa.scalar(self.deletes_all))), "yes", "no")
+        data[_OLD] = old
+        inserted = {name: name if name in key_names else names[name] for name in self.inserted}
+        merged = merge_change(
+            [key.name for key in keys],
+            {name: names[name] for name in self.updated if name not in key_names},
+            f"\"{_GONE}\" = 'yes'",
+            inserted,
+            False,
+        )
+        return pa.table(data), merged
 
 
 def _check_keys_are_new(table: Table, inserted: pa.Table, keys: list[str], branch: str | None) -> None:
@@ -111,11 +154,6 @@ def _check_keys_are_new(table: Table, inserted: pa.Table, keys: list[str], branc
             {"key": str(common.slice(0, 1).to_pylist()[0])},
             "Let the condition of the merge compare the primary key alone, and put the rest into WHEN … AND …",
         )
-
-
-def _collected(rows: DataFrame) -> pa.Table:
-    with raised_by_workers():
-        return rows.toArrow()
 
 
 def _firsts(rows: pa.Table, keys: list[str]) -> list[int]:
