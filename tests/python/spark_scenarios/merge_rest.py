@@ -74,10 +74,10 @@ SEVERAL = [
         L + "NoEqualityCondition",
         GREATER + UPDATE_DELETE + INSERT_2,
         Set({"spark.sql.join.preferSortMergeJoin": "false"}),
-        left=((3, "emp-id-one"),),
+        left=((1, "emp-id-one"),),
     ),
     _large(L + "NoNotMatchedActions", BY_VALUE + UPDATE_DELETE),
-    _large(L + "NoNotMatchedActionsNoEqualityCondition", GREATER + UPDATE_DELETE, left=((3, "emp-id-one"),)),
+    _large(L + "NoNotMatchedActionsNoEqualityCondition", GREATER + UPDATE_DELETE, left=((1, "emp-id-one"),)),
     one("testMergeWithMultipleUpdatesForTargetRow", TWICE_ONE, Fails(MIXED, TWICE), SAME_TWO, rows=ONE_SIX),
     one(
         "testMergeWithSingleConditionalDelete",

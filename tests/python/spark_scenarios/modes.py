@@ -140,7 +140,7 @@ def _four_files(other: str) -> tuple[Step, ...]:
 
 
 def replaced(files: str | None = None) -> Check:
-    """So many data files were removed. No delete file was replaced for one that stays."""
+    """That number of data files was removed. No delete file was replaced for one that stays."""
 
     def check(run: Any) -> None:
         summary = run.snapshot.summary

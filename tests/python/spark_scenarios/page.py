@@ -52,8 +52,8 @@ METHODS = {
 _RESULTS = {SAME: "same", DIFFERS: "differs", REFUSED: "refused", OUTSIDE: "not tried"}
 _HEAD = """\
 # Iceberg's Spark scenarios
-Iceberg's repository tests MERGE, UPDATE, DELETE and partition fields in Spark. Each of these scenarios is stated anew
-here, and runs through `fz.spark.sql`: the same tables and rows, and the rows that must be there afterwards.
+Iceberg's repository tests MERGE, UPDATE, DELETE and partition fields in Spark. Each of these scenarios is stated
+here again, and runs through `fz.spark.sql`: the same tables and rows, and the rows that must be there afterwards.
 
 The scenarios are those of `spark/v4.1/spark-extensions` at commit 7f879b1. `TestMergeMetrics` stands for
 `TestCopyOnWriteMergeMetrics` and `TestMergeOnReadMergeMetrics`, and `TestRowLevelOperationsWithLineage` for

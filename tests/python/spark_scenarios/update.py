@@ -41,7 +41,7 @@ def one(name: str, *steps: Step, **more: Any) -> Scenario:
 
 
 def snapshots(count: int) -> Check:
-    """The table has so many snapshots."""
+    """The table has this number of snapshots."""
 
     def check(run: Any) -> None:
         assert len(run.table.snapshots) == count, run.table.snapshots

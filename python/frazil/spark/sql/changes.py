@@ -20,13 +20,13 @@ from frazil.schema import Schema
 from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of
-from frazil.spark.sql.checks import check_assigned, check_condition, check_inserted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name, tokens_of
-from frazil.spark.sql.predicates import predicate_of
+from frazil.spark.sql.names.assigned import check_assigned, check_inserted
+from frazil.spark.sql.names.branches import commit_options
+from frazil.spark.sql.predicates import check_condition, predicate_of
 from frazil.spark.sql.queries import bind, run
 from frazil.spark.sql.session import Session
-from frazil.spark.sql.staged import commit_options
 from frazil.spark.sql.values import literal
 
 __all__ = ["delete_rows", "merge_rows", "update_rows"]

@@ -12,7 +12,7 @@ from frazil.scan import Scan
 from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of, named_frames, run_query
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
-from frazil.spark.sql.metadata_columns import with_metadata_columns
+from frazil.spark.sql.names.metadata_columns import with_metadata_columns
 from frazil.spark.sql.references import Function, Reference, references_of, replaced
 from frazil.spark.sql.session import BY_LOCATION, Session
 from frazil.spark.sql.sources import Source, function_source, source_of

@@ -17,9 +17,9 @@ from frazil.scan import Scan
 from frazil.spark.columns import quoted
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.sql.grammar.tokens import Name, shown
+from frazil.spark.sql.names.branches import read_branch
 from frazil.spark.sql.references import Function, Reference, Version
 from frazil.spark.sql.session import Place, Session
-from frazil.spark.sql.staged import read_branch
 from frazil.spark.sql.values import value_of
 from frazil.spark.types import spark_schema
 from frazil.table import Table

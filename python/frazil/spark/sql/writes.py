@@ -12,10 +12,10 @@ from frazil.exceptions import InvalidInputError
 from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.names.branches import commit_options
 from frazil.spark.sql.predicates import constants_of, equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
 from frazil.spark.sql.session import Session
-from frazil.spark.sql.staged import commit_options
 from frazil.spark.sql.values import literal
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions

@@ -1,4 +1,4 @@
-"""What Spark refuses in UPDATE, DELETE and MERGE before it runs them."""
+"""Columns that UPDATE and MERGE set, which Spark checks before it runs them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from frazil.exceptions import InvalidInputError
-from frazil.spark.sql.grammar.tokens import Name, shown, tokens_of
+from frazil.spark.sql.grammar.tokens import Name, shown
 
-__all__ = ["check_assigned", "check_condition", "check_inserted"]
-
-# Functions of Spark's that may give another value each time.
-_CHANGING = {
-    *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
-    *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
-    *("reflect", "try_reflect", "java_method"),
-}
-
-
-def check_condition(condition: str | None) -> None:
-    """Refuses a condition whose value may be another each time, since Spark may compute it more than once.
-
-    Raises:
-        InvalidInputError: The condition calls such a function.
-    """
-    tokens = tokens_of(condition or "")
-    for i, token in enumerate(tokens[:-1]):
-        if token.kind == "word" and token.text.lower() in _CHANGING and tokens[i + 1].text == "(":
-            raise InvalidInputError(
-                f"a condition can't call {token.text.lower()}: it is not deterministic",
-                {"condition": condition or ""},
-                "Write the values into a table first, and compare with its rows",
-            )
+__all__ = ["check_assigned", "check_inserted"]
 
 
 def check_assigned(spark: SparkSession, names: Sequence[Name]) -> None:
