@@ -63,7 +63,7 @@ Most scenarios run three times: with copy-on-write, with merge-on-read on a bran
 (format version 3). Each name below is a test: `pytest tests/python/test_spark_scenarios.py -k NAME`. Its steps are in
 the file of `tests/python/spark_scenarios/` that the table names. `make test` runs a sample, `make test-nightly` all.
 
-- *same*: the rows, and what else the scenario looks at, are those that Iceberg's test expects.
+- *same*: what our test looks at is as Iceberg's test expects it. The note says what our test does not look at.
 - *differs*: the rows are the same unless the note says otherwise. The note says what differs.
 - *refused*: Frazil does not do it. The note says what to do instead.
 - *not tried*: the scenario needs objects of Java.

@@ -155,6 +155,7 @@ PLAIN = [
         Check(lambda run: run.snapshot.operation == "overwrite"),
         Check(lambda run: run.snapshot.summary["changed-partition-count"] == "2"),
         rows((-1, "hardware"), (-1, "hr"), (-1, "hr")),
+        note="the counts of files are not compared: Frazil removes a data file whose last row goes",
     ),
     one(
         "testUpdateWithNullConditions",
