@@ -22,6 +22,7 @@ ALL = 0
 LEFT: dict[str, int] = {
     # Statements of the documentation, each on tables of its own: 2 to 3 seconds of Spark each.
     "python/test_spark_statements.py::test_statement": 11,
+    "python/test_spark_scenarios.py::test_scenario": 17,
     # Processes, drivers and clusters that are started and killed.
     "python/test_spark_failures.py::test_tasks_that_die_after_they_have_written": ALL,
     "python/test_spark_failures.py::test_a_stream_whose_driver_is_killed_goes_on": ALL,

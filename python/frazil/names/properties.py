@@ -58,9 +58,10 @@ write.parquet.compression-codec write.parquet.compression-level write.parquet.di
 write.parquet.page-row-limit write.parquet.page-size-bytes write.parquet.page-version write.parquet.row-group-limit
 write.parquet.row-group-check-max-record-count write.parquet.row-group-check-min-record-count
 write.parquet.row-group-size-bytes write.parquet.shred-variants write.parquet.variant-inference-buffer-size
-write.parquet.vectorization.batch-size write.spark.accept-any-schema write.spark.fanout.enabled
-write.spark.advisory-partition-size-bytes write.summary.partition-limit write.target-file-size-bytes
-write.update.distribution-mode write.update.isolation-level write.update.mode write.upsert.enabled write.wap.enabled
+write.parquet.vectorization.batch-size write.spark.accept-any-schema write.spark.advisory-partition-size-bytes
+write.spark.auto-schema-evolution.enabled write.spark.fanout.enabled write.summary.partition-limit
+write.target-file-size-bytes write.update.distribution-mode write.update.isolation-level write.update.mode
+write.upsert.enabled write.wap.enabled
 compatibility.snapshot-id-inheritance.enabled encryption.data-key-length encryption.key-id engine.hive.enabled
 flink.max-continuous-empty-commits iceberg.hive.lock-heartbeat-interval-ms commit.max-retries commit.max-retry-wait
 commit.min-retry-wait commit.timeout commit.force-compact commit.callbacks commit.callback.metastore

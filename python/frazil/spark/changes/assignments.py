@@ -18,7 +18,7 @@ from frazil.spark.types import spark_schema
 from frazil.spark.writing.store_assignment import Assigner, found_name
 from frazil.table import Table
 
-__all__ = ["Assignments", "assignments", "new_values"]
+__all__ = ["Assignments", "assignments", "by_shared_columns", "new_values"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,17 @@ def assignments(df: DataFrame, table: Table, clauses: Clauses, names: tuple[str,
         types,  # type: ignore[arg-type]
         names[1],
     )
+
+
+def by_shared_columns(df: DataFrame, table: Table, clauses: Clauses) -> Clauses:
+    """The clauses, in which all columns of the source mean those that the table has, too. Others are not set."""
+    key = Assigner.of(df.sparkSession).key
+    found = {field.name: found_name(field.name, list(dict.fromkeys(df.columns)), key) for field in table.schema.fields}
+    shared: dict[str, Expression] = {name: column for name, column in found.items() if column is not None}
+    if not shared or len(shared) == len(found):
+        return clauses
+    named = [one if one.action == "delete" or one.values else replace(one, values=shared) for one in clauses.all]
+    return replace(clauses, all=tuple(named))
 
 
 def _given(clause: Clause, df: DataFrame, fields: Mapping[str, Field], source: str) -> dict[str, Expression]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.results import LastCommit
-from frazil.spark.changes.assignments import Assignments, assignments
+from frazil.spark.changes.assignments import Assignments, assignments, by_shared_columns
 from frazil.spark.changes.clauses import Clause, Clauses, Expression
 from frazil.spark.changes.matching import Matching, matching
 from frazil.spark.changes.merging import (
@@ -79,7 +79,8 @@ def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False)
     Args:
         what: What is merged.
         clauses: The clauses.
-        evolves: Whether columns that only the source has come into the table before, in another commit.
+        evolves: Whether columns that only the source has come into the table before, in another commit. Columns that
+            only the table has then keep their values.
 
     Raises:
         InvalidInputError: Columns and expressions do not fit, or a row of the table matches several rows of the source.
@@ -90,6 +91,7 @@ def merge_by_clauses(what: MergeTarget, clauses: Clauses, evolves: bool = False)
         return LastCommit()
     if evolves:
         what = _evolved(what, clauses)
+        clauses = by_shared_columns(what.df, what.table, clauses)
     with persisted(what.df):
         _Merge.of(what, clauses).run()
     return what.job.done(what.table)
@@ -188,7 +190,7 @@ class _Merge:
     def _missing_filter(self) -> Predicate | None:
         """A filter for the rows without a match that a clause takes."""
         conditions = [clause.condition for clause in self.clauses.of("not matched by source")]
-        if None in conditions:
+        if any(condition is None for condition in conditions):  # Columns can't be compared by `in`
             return None
         taken = [as_column(condition) for condition in conditions if condition is not None]
 

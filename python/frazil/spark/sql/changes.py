@@ -22,15 +22,17 @@ from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name, tokens_of
-from frazil.spark.sql.predicates import predicate_of
+from frazil.spark.sql.names.assigned import check_assigned, check_inserted
+from frazil.spark.sql.names.branches import commit_options
+from frazil.spark.sql.predicates import check_condition, predicate_of
 from frazil.spark.sql.queries import bind, run
 from frazil.spark.sql.session import Session
 from frazil.spark.sql.values import literal
-from frazil.spark.sql.writes import commit_options
 
 __all__ = ["delete_rows", "merge_rows", "update_rows"]
 
 _SELECT = "SELECT "
+_EVOLVES = "write.spark.auto-schema-evolution.enabled"
 
 
 def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFrame:
@@ -40,6 +42,7 @@ def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFra
         return session.spark.sql(statement, session.args)
     alias = node.alias or node.target[-1]
     options = commit_options(session, target)
+    check_condition(node.where)
     if node.where is None:
         return session.done(row_changes.delete(session.spark, target.table, "true", **options))
     where = predicate_of(session, node.where, target.table.schema, alias)
@@ -57,8 +60,11 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
         return session.spark.sql(statement, session.args)
     alias = node.alias or node.target[-1]
     options = commit_options(session, target)
+    check_condition(node.where)
     texts = [node.where or "true", *(text for _, text in node.assignments)]
-    names = [".".join(_without(name, alias, node.target)) for name, _ in node.assignments]
+    paths = [_without(name, alias, node.target) for name, _ in node.assignments]
+    check_assigned(session.spark, paths)
+    names = [".".join(path) for path in paths]
     constants = _constants(target.table.schema, names, texts[1:])
     if constants is not None:
         where = "true" if node.where is None else predicate_of(session, node.where, target.table.schema, alias)
@@ -100,13 +106,15 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
     rows, source = _source(session, node)
     alias = node.alias or node.target[-1]
     texts = [node.on]
+    check_condition(node.on)
     for clause in node.clauses:
+        _check_clause(session, clause, alias, node.target)
         texts += [clause.condition or "true", *clause.values]
     with _expressions(session, texts, node.target, alias, node.ctes) as (on, *rest):
         merge = row_changes.merge_into(
             rows, target.table, _condition(on), source=source, target=alias, **commit_options(session, target)
         )
-        if node.evolve:
+        if node.evolve and target.table.properties.get(_EVOLVES, "true").lower() == "true":
             merge = merge.withSchemaEvolution()
         for clause in node.clauses:
             condition = rest.pop(0) if clause.condition is not None else rest.pop(0) and None
@@ -116,6 +124,14 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
             merge = _clause(merge, clause, condition, values or None)
         done = merge.merge()
     return session.done(done)
+
+
+def _check_clause(session: Session, clause: nodes.Clause, alias: str, target: Name) -> None:
+    check_condition(clause.condition)
+    names = [_without(name, alias, target) for name in clause.columns or ()]
+    check_assigned(session.spark, names)
+    if clause.action == "insert":
+        check_inserted(names)
 
 
 def _condition(on: str) -> Any:

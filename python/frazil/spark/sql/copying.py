@@ -21,9 +21,9 @@ from frazil.spark.columns import quoted
 from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
+from frazil.spark.sql.names.branches import commit_options
 from frazil.spark.sql.queries import run
 from frazil.spark.sql.session import Session, Target
-from frazil.spark.sql.writes import commit_options
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append
 from frazil.table import Table

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from frazil.exceptions import UnsupportedError
+from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of, named_frames, needed_scans
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.statements import parse
+from frazil.spark.sql.grammar.tokens import Name
 from frazil.spark.sql.queries import bind
 from frazil.spark.sql.session import Session
 
@@ -15,9 +17,9 @@ __all__ = ["explain"]
 
 
 def explain(session: Session, node: nodes.Explain, statement: str) -> DataFrame:
-    """EXPLAIN of a query, or of the query of an INSERT or CREATE TABLE AS SELECT."""
+    """EXPLAIN of a query, of that of an INSERT or CREATE TABLE AS SELECT, or of the rows that a change looks for."""
     inner = parse(node.text)
-    query = inner.text if isinstance(inner, nodes.Query) else getattr(inner, "query", None)
+    query = _query_of(inner)
     if query is None:
         if isinstance(inner, (nodes.Foreign, nodes.Explain)):
             return session.spark.sql(statement, session.args)
@@ -37,3 +39,21 @@ def explain(session: Session, node: nodes.Explain, statement: str) -> DataFrame:
     mode = f"{node.mode} " if node.mode else ""
     plan = session.spark.sql(f"EXPLAIN {mode}{named}", session.args, **slots).collect()[0][0]
     return session.rows("plan string", [("\n\n".join([*parts, plan]),)])
+
+
+def _query_of(node: object) -> str | None:
+    """The query that a statement runs, or that finds the rows that it changes."""
+    if isinstance(node, nodes.Query):
+        return node.text
+    if isinstance(node, (nodes.Delete, nodes.Update)):
+        where = f" WHERE {node.where}" if node.where else ""
+        return f"{node.ctes} SELECT * FROM {_named(node.target, node.alias)}{where}".strip()
+    if isinstance(node, nodes.Merge):
+        source = f"({node.source})" if isinstance(node.source, str) else _named(node.source, None)
+        alias = f" AS {quoted(node.source_alias)}" if node.source_alias else ""
+        return f"{node.ctes} SELECT * FROM {_named(node.target, node.alias)} JOIN {source}{alias} ON {node.on}".strip()
+    return getattr(node, "query", None)
+
+
+def _named(name: Name, alias: str | None) -> str:
+    return ".".join(map(quoted, name)) + (f" AS {quoted(alias)}" if alias else "")

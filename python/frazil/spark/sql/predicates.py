@@ -15,11 +15,12 @@ from pyspark.errors import PySparkException
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, col
 from frazil.schema import Field, Schema
+from frazil.spark.sql.grammar.tokens import tokens_of
 from frazil.spark.sql.session import Session
 from frazil.spark.sql.values import values_of
 from frazil.spark.types import spark_type
 
-__all__ = ["constants_of", "equal_to", "predicate_of"]
+__all__ = ["check_condition", "constants_of", "equal_to", "predicate_of"]
 
 # Types of columns whose constants are the same for Spark and Frazil.
 _TYPES = ("boolean", "int", "long", "date", "string", "timestamp", "timestamptz")
@@ -30,10 +31,32 @@ _WHOLE_NUMBER = re.compile(r"\d{1,18}\Z")
 # Types whose constants sqlglot writes as casts.
 _CAST_TYPES = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "BIGINT", "INT"}
 _TURNED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE"}
+# Functions of Spark's that may give another value each time.
+_CHANGING = {
+    *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
+    *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
+    *("reflect", "try_reflect", "java_method"),
+}
 
 
 class _UnsaidError(Exception):
     """The condition can't be said as a filter."""
+
+
+def check_condition(condition: str | None) -> None:
+    """Refuses a condition whose value may be another each time, since Spark may compute it more than once.
+
+    Raises:
+        InvalidInputError: The condition calls such a function.
+    """
+    tokens = tokens_of(condition or "")
+    for i, token in enumerate(tokens[:-1]):
+        if token.kind == "word" and token.text.lower() in _CHANGING and tokens[i + 1].text == "(":
+            raise InvalidInputError(
+                f"a condition can't call {token.text.lower()}: it is not deterministic",
+                {"condition": condition or ""},
+                "Write the values into a table first, and compare with its rows",
+            )
 
 
 def predicate_of(session: Session, condition: str, schema: Schema, alias: str | None = None) -> Predicate | None:

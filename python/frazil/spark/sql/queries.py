@@ -12,6 +12,7 @@ from frazil.scan import Scan
 from frazil.spark.columns import quoted
 from frazil.spark.query import frames_of, named_frames, run_query
 from frazil.spark.sql.grammar.tokens import shown, tokens_of
+from frazil.spark.sql.names.metadata_columns import with_metadata_columns
 from frazil.spark.sql.references import Function, Reference, references_of, replaced
 from frazil.spark.sql.session import BY_LOCATION, Session
 from frazil.spark.sql.sources import Source, function_source, source_of
@@ -78,7 +79,7 @@ def bind(session: Session, query: str) -> Bound:
                 frames[known[key]] = source
         names.append((one, known[key]))
     shown_names = {slot: shown(one.name) if isinstance(one, Reference) else one.name for one, slot in names}
-    return Bound(replaced(query, names), scans, frames, shown_names)
+    return Bound(replaced(query, names), with_metadata_columns(query, scans), frames, shown_names)
 
 
 def _source(session: Session, one: Reference | Function) -> Source | None:

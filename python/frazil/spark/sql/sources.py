@@ -17,6 +17,7 @@ from frazil.scan import Scan
 from frazil.spark.columns import quoted
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.sql.grammar.tokens import Name, shown
+from frazil.spark.sql.names.branches import read_branch
 from frazil.spark.sql.references import Function, Reference, Version
 from frazil.spark.sql.session import Place, Session
 from frazil.spark.sql.values import value_of
@@ -155,7 +156,7 @@ def _view(session: Session, place: Place, run_view: RunView) -> DataFrame | None
 def _at(session: Session, table: Table, version: Version | None) -> Scan:
     kept = keep_plans(session.spark, table)
     if version is None:
-        return table.scan(options=kept)
+        return table.scan(at=read_branch(session, table), options=kept)
     at = version_of(session, table, version)
     if isinstance(at, dict):
         return table.scan(options={**kept, **at})

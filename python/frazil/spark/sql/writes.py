@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -13,15 +12,16 @@ from frazil.exceptions import InvalidInputError
 from frazil.spark import row_changes
 from frazil.spark.columns import quoted
 from frazil.spark.sql.grammar import nodes
+from frazil.spark.sql.names.branches import commit_options
 from frazil.spark.sql.predicates import constants_of, equal_to, predicate_of
 from frazil.spark.sql.queries import run, spliced
-from frazil.spark.sql.session import Session, Target
+from frazil.spark.sql.session import Session
 from frazil.spark.sql.values import literal
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 from frazil.table import Table
 
-__all__ = ["commit_options", "constant", "insert", "truncate"]
+__all__ = ["constant", "insert", "truncate"]
 
 _PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -145,30 +145,3 @@ def merges_schema(session: Session, table: Table) -> bool:
     accepts = table.properties.get("write.spark.accept-any-schema", "false").lower() == "true"
     names = ("spark.sql.iceberg.merge-schema",) if accepts else ("spark.paimon.write.merge-schema",)
     return any((session.spark.conf.get(name, "false") or "").lower() == "true" for name in names)
-
-
-# ---------------------------------------------------------------- write-audit-publish
-
-
-def wap_branch(session: Session, table: Table) -> str | None:
-    """The branch that `spark.wap.branch` names, for tables that stage their changes."""
-    if table.properties.get("write.wap.enabled", "false").lower() != "true":
-        return None
-    return session.spark.conf.get("spark.wap.branch", None)
-
-
-def wap_properties(session: Session, table: Table) -> dict[str, object] | None:
-    """The property of the summary that makes a commit staged: `spark.wap.id`."""
-    if table.properties.get("write.wap.enabled", "false").lower() != "true":
-        return None
-    found = session.spark.conf.get("spark.wap.id", None)
-    return {"wap.id": found} if found else None
-
-
-def commit_options(session: Session, target: Target) -> dict[str, Any]:
-    """The branch that a statement changes, the name of its job, and the properties of its snapshot."""
-    return {
-        "branch": target.branch or wap_branch(session, target.table),
-        "snapshot_properties": {**(session.snapshot_properties or {}), **(wap_properties(session, target.table) or {})},
-        "job_id": session.job_id,
-    }

@@ -1,0 +1,1 @@
+"""What names in a statement mean: branches, metadata columns, and columns that are set."""

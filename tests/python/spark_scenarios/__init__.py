@@ -1,0 +1,1 @@
+"""The scenarios of Iceberg's own tests of MERGE, UPDATE, DELETE and partition fields in Spark, in our own words."""
