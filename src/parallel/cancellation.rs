@@ -24,7 +24,7 @@ pub struct Cancellation {
     progress: Option<Arc<Progress>>,
     /// Where its requests, commits and plans count.
     counts: Option<Arc<CallCounts>>,
-    /// Until when the call waits for its last step and its cleaning, once it was cancelled and has asked for the time.
+    /// The end of the wait for the last step and the cleaning. The first that asks after the cancellation sets it.
     ending: Option<Arc<OnceLock<Instant>>>,
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn end_of_cleaning() -> Option<Instant> {
 
 /// Runs a step whose outcome the call must know, such as the request that publishes a commit. If the call is cancelled
 /// meanwhile, the step still has [`PATIENCE`] to end.
-pub(crate) fn settled<T>(step: impl FnOnce() -> T) -> T {
+pub(crate) fn with_patience<T>(step: impl FnOnce() -> T) -> T {
     let current = Cancellation::current();
     let (Some(check), Some(ending)) = (current.check.clone(), current.ending.clone()) else { return step() };
     let patient = move || match check() {
@@ -241,8 +241,8 @@ mod tests {
     fn the_last_step_of_a_cancelled_call_gets_a_moment() {
         let (began, mut waits) = (Instant::now(), 0);
         Cancellation::after(3).scope(|| {
-            assert_eq!(settled(|| (0..3).filter(|_| check_cancelled().is_ok()).count()), 3);
-            let stop = settled(|| {
+            assert_eq!(with_patience(|| (0..3).filter(|_| check_cancelled().is_ok()).count()), 3);
+            let stop = with_patience(|| {
                 loop {
                     if let Err(stop) = check_cancelled() {
                         break stop;
@@ -253,11 +253,11 @@ mod tests {
             });
             assert_eq!(stop.message(), "stopped");
             // The time is one for all.
-            assert!(settled(check_cancelled).is_err());
+            assert!(with_patience(check_cancelled).is_err());
             assert!(end_of_cleaning().is_some_and(|end| end <= Instant::now()));
         });
         assert!(began.elapsed() >= PATIENCE && waits > 0);
-        assert_eq!(settled(|| 7), 7);
+        assert_eq!(with_patience(|| 7), 7);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub use call_counts::{CallCounts, PlanMetrics, SeenCounts};
 #[cfg(test)]
 pub(crate) use cancellation::PATIENCE;
 pub use cancellation::{Cancellation, check_cancelled};
-pub(crate) use cancellation::{POLL_INTERVAL, counts_of_call, end_of_cleaning, in_steps, pause, settled};
+pub(crate) use cancellation::{POLL_INTERVAL, counts_of_call, end_of_cleaning, in_steps, pause, with_patience};
 pub(crate) use counting::{CountedPlan, count_attempt};
 pub(crate) use locks::{CallLock, lock_in_any_process, locked, locked_unless_cancelled};
 pub(crate) use phases::{begin_phase, count_done, expect_more, expect_total, given_rows};

@@ -1,10 +1,12 @@
 //! Errors of the crate as exceptions of `frazil.exceptions`.
 
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::error::{Error, ErrorKind, is_secret_option, public_text};
+use crate::parallel::{POLL_INTERVAL, pause};
 
 /// `{kind: class}` of `frazil.exceptions`.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
@@ -41,6 +43,25 @@ pub(super) fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
     match value.getattr("hint").and_then(|hint| hint.extract::<Option<String>>()) {
         Ok(Some(hint)) => error.hint(hint),
         _ => error,
+    }
+}
+
+/// The error for an exception of a change, which may have been made although the exception ended it.
+pub(super) fn from_exception_of_change(py: Python<'_>, exception: PyErr) -> Error {
+    let is_unsent = exception.value(py).getattr("_frazil_unsent").is_ok();
+    if exception.is_instance_of::<PyException>(py) || is_unsent {
+        return from_exception(py, exception);
+    }
+    interrupt_again(py, &exception);
+    Error::state_unknown("it is unknown whether the catalog made the change").because(Foreign(exception))
+}
+
+/// Lets the call end by an interrupt that the user's code got. Otherwise an error that Frazil handles would hide it.
+pub(super) fn interrupt_again(py: Python<'_>, exception: &PyErr) {
+    if exception.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let _ = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
+        // The call looks for signals once an interval. Later calls into Python must not take this one from it.
+        let _ = pause(2 * POLL_INTERVAL);
     }
 }
 

@@ -180,6 +180,23 @@ def test_ctrl_c_with_a_far_store(
     print(f"{format}, {name}: answered within {longest:.3f} s, of {lasts:.3f} s")
 
 
+def test_ctrl_c_while_a_table_with_rows_is_made(
+    lake: fz.Catalog, bucket: str, proxy: Proxy, files: pafs.S3FileSystem
+) -> None:
+    moments = [0.1 * turn for turn in range(12 if NIGHTLY else 6)]
+    for number, moment in enumerate(moments):
+        name = f"db.made{number}"
+        with latency(proxy, LATENCY):
+            took = interrupted(partial(lake.create_table, name, data=rows(0, 100)), moment)
+        time.sleep(10 * LATENCY)
+        if lake.table_exists(name):
+            assert lake.load_table(name).scan().count() == 100
+        else:
+            assert took is not None
+            found = files.get_file_info(pafs.FileSelector(f"{bucket}/wh", recursive=True))
+            assert [info.path for info in found if f"/made{number}/" in info.path and info.size] == []
+
+
 @pytest.mark.parametrize("name", ASKING)
 def test_ctrl_c_while_a_store_says_nothing(name: str, lake: fz.Catalog, proxy: Proxy) -> None:
     table, verb = made(lake, "db.t", "iceberg"), {**CHANGES, **DELETES, **READS}[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pathlib
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -196,6 +197,52 @@ def test_a_lost_answer_is_unknown(other: Any, ns: list[str], monkeypatch: pytest
     monkeypatch.setattr(kind, "commit_table", unreached)
     with pytest.raises(fz.StoreError, match="no route"):
         register.swap([*ns, "t"], first, next_file(other, table, turn="2"))
+
+
+@pytest.mark.parametrize("is_made", [False, True], ids=["before", "after"])
+def test_an_interrupt_of_a_commit_loses_no_table(
+    is_made: bool, other: Any, ns: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    """Ctrl-C reaches PyIceberg's code, before the catalog was asked or after it moved the pointer."""
+    if type(other).__name__ == "SqlCatalog":
+        pytest.skip("Frazil has SQL catalogs of its own")
+    catalog, kind, name = fz.catalog(other), type(other), ".".join([*ns, "t"])
+    table = catalog.create_table(name, data=pa.table({"id": [1, 2]}))
+    there = {path for path in tmp_path.rglob("*") if path.suffix in (".parquet", ".avro", ".json")}
+    real = kind.commit_table
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        if is_made:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "commit_table", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            table.append(pa.table({"id": [3]}))
+    time.sleep(0)  # No further interrupt is left.
+    found = catalog.load_table(name).scan().to_arrow()["id"].to_pylist()
+    assert sorted(found) == ([1, 2, 3] if is_made else [1, 2])
+    if not is_made:
+        assert {path for path in tmp_path.rglob("*") if path.suffix in (".parquet", ".avro", ".json")} == there
+
+
+def test_an_interrupt_of_a_creation_loses_no_table(other: Any, ns: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if type(other).__name__ == "SqlCatalog":
+        pytest.skip("Frazil has SQL catalogs of its own")
+    catalog, kind, name = fz.catalog(other), type(other), ".".join([*ns, "t"])
+    real = kind.register_table
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "register_table", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.create_table(name, data=pa.table({"id": [1, 2]}))
+    time.sleep(0)
+    assert catalog.load_table(name).scan().to_arrow()["id"].to_pylist() == [1, 2]
 
 
 def test_what_pyiceberg_can_not_is_said() -> None:

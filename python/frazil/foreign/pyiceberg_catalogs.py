@@ -242,6 +242,11 @@ class Register:
             if not sent:
                 raise
             raise self._unknown(error) from None
+        except BaseException as interrupt:
+            # Other interrupts leave open whether the catalog took the commit.
+            if not sent:
+                interrupt._frazil_unsent = True  # type: ignore[attr-defined]
+            raise
         return True
 
     @_translated

@@ -17,6 +17,7 @@ use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
+use crate::parallel::{check_cancelled, with_patience};
 use crate::store::location::{join, normalise};
 use crate::store::{Store, in_parallel};
 
@@ -119,17 +120,22 @@ impl<'a> NextVersion<'a> {
     ///   the base. [`is_disputed`] distinguishes it from a lost reply of the store.
     /// - Errors of the store. The file may exist.
     pub fn publish(self) -> Result<String> {
-        let NextVersion { store, folder, version, metadata, base, .. } = &self;
-        match store.put_if_absent(&self.path, &self.bytes) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.conflict(&self.path)),
+        with_patience(|| self.write())?;
+        let _ = self.store.put(&join(&self.folder, VERSION_HINT), self.version.to_string().as_bytes());
+        delete_old_files(self.store, &self.folder, self.metadata, self.base.map(|base| base.metadata));
+        Ok(self.path)
+    }
+
+    fn write(&self) -> Result<()> {
+        let NextVersion { store, folder, version, metadata, base, path, bytes } = self;
+        match store.put_if_absent(path, bytes) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.conflict(path)),
             put => put?,
         }
-        if let Some(other) = disputed_by(*store, folder, *version, &self.path, metadata, *base)? {
-            return Err(disputed(*version, &self.path, &other));
+        match disputed_by(*store, folder, *version, path, metadata, *base)? {
+            Some(other) => Err(disputed(*version, path, &other)),
+            None => Ok(()),
         }
-        let _ = store.put(&join(folder, VERSION_HINT), version.to_string().as_bytes());
-        delete_old_files(*store, folder, metadata, base.map(|base| base.metadata));
-        Ok(self.path)
     }
 
     fn conflict(&self, taken: &str) -> Error {
@@ -281,6 +287,9 @@ pub(super) fn delete_old_files(
     let folder = normalise(folder);
     let kept: HashSet<&str> = metadata.metadata_log.iter().map(|e| e.metadata_file.as_str()).collect();
     for entry in base.into_iter().filter(|_| enabled).flat_map(|b| &b.metadata_log) {
+        if check_cancelled().is_err() {
+            return;
+        }
         if kept.contains(entry.metadata_file.as_str()) {
             continue;
         }

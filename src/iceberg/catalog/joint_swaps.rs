@@ -10,7 +10,7 @@ use super::metadata_pointer::{Publication, TableVersion};
 use super::registered::{CatalogPointer, NamedCatalog, forget, found_at, metadata_folder, write_metadata};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::register::TableSwap;
-use crate::parallel::settled;
+use crate::parallel::with_patience;
 
 /// The tables, each with its new metadata file, or `None` if it stays as it is.
 type WrittenTables<'a> = Vec<(TableCommit<'a>, Option<String>)>;
@@ -52,7 +52,7 @@ impl NamedCatalog {
             .map(|(commit, to)| TableSwap { table: commit.ident, from: from_of(commit), to: to.as_deref() })
             .collect();
         let register = self.names.joint_swaps().ok_or_else(|| Error::internal("a register without joint switches"))?;
-        let switched = match settled(|| register.swap_all(&swaps)) {
+        let switched = match with_patience(|| register.swap_all(&swaps)) {
             Err(e) if e.kind() == ErrorKind::CommitStateUnknown => self.switched(written, e),
             other => other,
         };

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use super::filesystem::{self, BaseVersion, NextVersion};
 use super::metadata_files::{FoundMetadata, find_metadata, load};
 use super::reports::MetricsReport;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::catalog::TableLabels;
 use crate::format::ident::TableIdent;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
-use crate::parallel::settled;
 use crate::store::Store;
 use crate::store::location::join;
 
@@ -205,11 +204,10 @@ impl MetadataPointer for FolderPointer {
         let next = match NextVersion::prepare(self.store.as_ref(), &self.root, version, &commit.next, base) {
             Ok(next) => next,
             // Only the table in the way tells whether another client created it.
-            Err(e) if commit.creates() => return Publication::Unknown(e),
+            Err(e) if commit.creates() && e.kind() == ErrorKind::CommitConflict => return Publication::Unknown(e),
             Err(e) => return Publication::Refused(e),
         };
-        let published = settled(|| next.publish());
-        let found = published.map(|path| FoundMetadata { metadata_location: path, version: Some(version) });
+        let found = next.publish().map(|path| FoundMetadata { metadata_location: path, version: Some(version) });
         Publication::of(commit, found, |_| false)
     }
 

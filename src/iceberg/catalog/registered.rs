@@ -21,7 +21,7 @@ use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::{check_cancelled, settled};
+use crate::parallel::{check_cancelled, with_patience};
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
@@ -126,9 +126,11 @@ impl NamedCatalog {
 
     /// Adds a table whose metadata is in a file.
     fn insert(&self, ident: &TableIdent, path: &str) -> Result<()> {
-        let inserted = self.names.insert(ident, path).or_else(|e| match (e.kind(), self.names.location(ident)) {
-            (ErrorKind::CommitStateUnknown, Ok(Some(there))) if there == path => Ok(()),
-            _ => Err(e),
+        let inserted = with_patience(|| self.names.insert(ident, path)).or_else(|e| {
+            match (e.kind(), self.names.location(ident)) {
+                (ErrorKind::CommitStateUnknown, Ok(Some(there))) if there == path => Ok(()),
+                _ => Err(e),
+            }
         });
         inserted.map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => taken(ident),
@@ -392,7 +394,7 @@ impl CatalogPointer {
     /// Switches the register to a new file.
     fn swap(&self, from: &str, to: &str) -> Result<()> {
         let names = &self.catalog.names;
-        let swapped = match settled(|| names.swap(&self.ident, from, to)) {
+        let swapped = match with_patience(|| names.swap(&self.ident, from, to)) {
             Err(e) if e.kind() == ErrorKind::CommitStateUnknown => self.swapped(from, to, e),
             other => other,
         };

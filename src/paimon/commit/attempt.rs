@@ -24,7 +24,7 @@ use crate::paimon::manifest::live::data_manifests;
 use crate::paimon::spec::partition::checked_name;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::{CURRENT_VERSION, PaimonSnapshot};
-use crate::parallel::{check_cancelled, settled};
+use crate::parallel::{check_cancelled, with_patience};
 use crate::store::in_parallel;
 use crate::store::location::join;
 use crate::types::json_text;
@@ -448,7 +448,7 @@ impl CommitAttempt for SnapshotAttempt<'_> {
             return Err(lost());
         }
         self.is_sent = true;
-        match settled(|| store.put_if_absent(&path, &next.bytes)) {
+        match with_patience(|| store.put_if_absent(&path, &next.bytes)) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(lost()),
             put => put?,
         }

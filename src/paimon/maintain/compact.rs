@@ -207,6 +207,7 @@ impl CompactJob {
             files.filter_map(|file| Some((file.clone(), deleted.remove(file.path.as_str())?))).collect::<Vec<_>>();
         let mut written = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = self.table.metadata().snapshot.as_ref();
+        // It has the data files already.
         let before = written.len();
         changes.index = vectors::changes(&self.table, snapshot, deleted, &changes.removed, &mut written)?;
         changes.index_files = written.iter().skip(before).cloned().collect();

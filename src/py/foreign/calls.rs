@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyPermissionError
 use pyo3::prelude::*;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::py::errors::interrupt_again;
 
 /// Calls into Python, from any thread.
 pub(super) fn attached<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
@@ -13,6 +14,7 @@ pub(super) fn attached<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Resul
 
 /// The error for an exception of the user's object.
 fn error_of(py: Python<'_>, e: &PyErr) -> Error {
+    interrupt_again(py, e);
     let kind = match e {
         e if e.is_instance_of::<PyFileNotFoundError>(py) => ErrorKind::NotFound,
         e if e.is_instance_of::<PyFileExistsError>(py) => ErrorKind::AlreadyExists,

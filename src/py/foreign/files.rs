@@ -8,8 +8,7 @@ use pyo3::types::PyBytes;
 
 use super::calls::attached;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::Cancellation;
-use crate::store::{FileInfo, Store, StoreWriter, in_parallel};
+use crate::store::{FileInfo, Store, StoreWriter};
 
 /// Files of a Python object with the methods of `frazil.foreign.Files`.
 pub(super) struct PythonFiles {
@@ -128,11 +127,6 @@ impl Store for PythonFiles {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             done => done,
         }
-    }
-
-    fn discard(&self, paths: Vec<String>) {
-        let delete = |i: usize| paths.get(i).map_or(Ok(()), |path| self.delete(path).or(Ok(())));
-        let _ = Cancellation::none().scope(|| in_parallel(self, paths.len(), delete));
     }
 
     fn delete_folder(&self, folder: &str) -> Result<()> {

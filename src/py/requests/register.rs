@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::Result;
 use crate::format::ident::TableIdent;
 use crate::format::register::TableRegister;
-use crate::py::errors::from_exception;
+use crate::py::errors::{from_exception, from_exception_of_change};
 
 /// The module with the function that opens a catalog by its name and properties.
 const LIBRARY: &str = "frazil.foreign.pyiceberg_catalogs";
@@ -35,6 +35,20 @@ impl PyRegister {
         Python::attach(|py| {
             let called = self.object.bind(py).call_method1(method, arguments);
             called.map(drop).map_err(|e| from_exception(py, e))
+        })
+    }
+
+    /// Calls a method that moves the pointer of a table. Returns whether it says that it did.
+    ///
+    /// # Errors
+    /// `CommitStateUnknown` if an interrupt ended the method and it may have moved the pointer.
+    fn change<A>(&self, method: &str, arguments: A) -> Result<bool>
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        Python::attach(|py| {
+            let called = self.object.bind(py).call_method1(method, arguments);
+            called.and_then(|moved| moved.is_truthy()).map_err(|e| from_exception_of_change(py, e))
         })
     }
 
@@ -81,11 +95,11 @@ impl TableRegister for PyRegister {
     }
 
     fn insert(&self, table: &TableIdent, location: &str) -> Result<()> {
-        self.call("insert", (levels(table), location))
+        self.change("insert", (levels(table), location)).map(drop)
     }
 
     fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool> {
-        self.get("swap", (levels(table), from, to))
+        self.change("swap", (levels(table), from, to))
     }
 
     fn remove(&self, table: &TableIdent) -> Result<bool> {

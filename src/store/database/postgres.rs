@@ -4,6 +4,7 @@
 //! that accepts connections and stays silent stops nobody.
 
 use std::future::Future;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_postgres::config::{Host, SslMode};
@@ -157,9 +158,7 @@ impl Postgres {
                 return self.failed(*failed);
             }
             Failed::Commit(failed) => {
-                return Error::state_unknown("it is unknown whether the database committed the transaction")
-                    .with("database", self.place())
-                    .because(self.failed(*failed));
+                return self.unknown(self.failed(*failed));
             }
         };
         let kind = match error.code() {
@@ -168,6 +167,12 @@ impl Postgres {
             _ => Error::store("the database failed"),
         };
         kind.with("database", self.place()).with("reason", reason(&error)).because(error)
+    }
+
+    fn unknown(&self, cause: Error) -> Error {
+        Error::state_unknown("it is unknown whether the database committed the transaction")
+            .with("database", self.place())
+            .because(cause)
     }
 
     async fn rows(&self, statement: &Statement) -> Result<Vec<TextRow>> {
@@ -184,7 +189,25 @@ impl Postgres {
 
     /// Runs statements in one transaction, and commits it if all their counts are as expected. Returns whether it did,
     /// and the counts.
-    async fn committed(&self, statements: &[Statement], is_expected: fn(u64) -> bool) -> Result<(bool, Vec<u64>)> {
+    ///
+    /// # Errors
+    /// `CommitStateUnknown` for a cancellation after the commit began; errors of the database.
+    fn changed(&self, statements: &[Statement], is_expected: fn(u64) -> bool) -> Result<(bool, Vec<u64>)> {
+        let (database, statements, begins) = (self.clone(), statements.to_vec(), Arc::new(OnceLock::new()));
+        let shared = begins.clone();
+        match wait(async move { database.committed(&statements, is_expected, &shared).await }) {
+            Err(stop) if *begins.get_or_init(|| false) => Err(self.unknown(stop)),
+            done => done?,
+        }
+    }
+
+    /// As [`Postgres::changed`]. A cancellation sets `begins` to false. Then the transaction is never committed.
+    async fn committed(
+        &self,
+        statements: &[Statement],
+        is_expected: fn(u64) -> bool,
+        begins: &OnceLock<bool>,
+    ) -> Result<(bool, Vec<u64>)> {
         let mut client = self.open().await?;
         let run = async {
             let transaction = in_time(self.answer, client.transaction()).await?;
@@ -193,7 +216,7 @@ impl Postgres {
                 let values = values(statement);
                 counts.push(in_time(self.answer, transaction.execute(&numbered(statement), &values)).await?);
             }
-            if !counts.iter().all(|count| is_expected(*count)) {
+            if !counts.iter().all(|count| is_expected(*count)) || !*begins.get_or_init(|| true) {
                 in_time(self.answer, transaction.rollback()).await?;
                 return Ok((false, counts));
             }
@@ -254,14 +277,11 @@ impl Database for Postgres {
     }
 
     fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
-        let (database, statements) = (self.clone(), statements.to_vec());
-        wait(async move { database.committed(&statements, |_| true).await })?.map(|(_, counts)| counts)
+        self.changed(statements, |_| true).map(|(_, counts)| counts)
     }
 
     fn execute_if_each_changes(&self, statements: &[Statement]) -> Result<bool> {
-        let (database, statements) = (self.clone(), statements.to_vec());
-        let done = wait(async move { database.committed(&statements, |count| count > 0).await })?;
-        done.map(|(is_committed, _)| is_committed)
+        self.changed(statements, |count| count > 0).map(|(is_committed, _)| is_committed)
     }
 
     fn columns(&self, table: &str) -> Result<Vec<String>> {

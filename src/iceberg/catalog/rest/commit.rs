@@ -33,7 +33,7 @@ use crate::iceberg::catalog::reports::MetricsReport;
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
 use crate::iceberg::plan::served::planner::ScanPlanner;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::{lock_in_any_process, settled};
+use crate::parallel::{lock_in_any_process, with_patience};
 use crate::store::http::wait;
 use crate::store::open_store;
 
@@ -154,7 +154,7 @@ impl RestPointer {
         let endpoint = Endpoint::CommitTable;
         let body = body_of(&self.ident, commit);
         let request = server.request(endpoint, RouteTarget::Table(&self.ident), &[])?.json(&body);
-        Ok(match settled(|| server.change("commit to the table", endpoint, &request)) {
+        Ok(match with_patience(|| server.change("commit to the table", endpoint, &request)) {
             ChangeVerdict::Done(answer) => match server.parsed(endpoint, &request, || DescribedTable::of(&answer)) {
                 Ok(table) if shows_snapshots(&table.metadata, commit) => {
                     Sent::Committed(Box::new(self.keep_version(&table)))

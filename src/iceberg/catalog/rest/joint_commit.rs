@@ -14,7 +14,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::catalog::joint_publication::{JointPublisher, TableCommit};
 use crate::iceberg::catalog::metadata_pointer::{Publication, TableVersion};
 use crate::iceberg::commit::metadata_commit::MetadataCommit;
-use crate::parallel::settled;
+use crate::parallel::with_patience;
 
 impl JointPublisher for RestCatalog {
     fn check(&self) -> Result<()> {
@@ -58,7 +58,7 @@ impl RestCatalog {
         let endpoint = Endpoint::CommitTransaction;
         let changes: Vec<_> = commits.iter().map(|commit| body_of(commit.ident, commit.commit)).collect();
         let request = server.request(endpoint, RouteTarget::Catalog, &[])?.json(&json!({"table-changes": changes}));
-        Ok(settled(|| server.change("commit to the tables", endpoint, &request)))
+        Ok(with_patience(|| server.change("commit to the tables", endpoint, &request)))
     }
 }
 
