@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 import frazil as fz
 from frazil.expr import col
-from frazil.spark.changes import by_expression, joined
+from frazil.spark.changes import ways
 
 pytestmark = pytest.mark.spark
 
@@ -116,14 +116,13 @@ def test_what_is_read_is_pruned(spark, catalog: fz.Catalog, monkeypatch: pytest.
     table = catalog.create_table("db.t", schema, partition_by=["g"])
     table.append(pa.table([["a", "a", "b"], [1, 2, 3], ["x", "y", "z"], [1, 2, 3]], schema=schema))
     read: list[tuple[str, list[str]]] = []
-    for module in (joined, by_expression):
-        placed: Callable[..., Any] = module.read_placed
+    placed = ways.read_placed
 
-        def spy(spark, table, where, columns, at, placed=placed):
-            read.append((where, sorted(columns)))
-            return placed(spark, table, where, columns, at)
+    def spy(spark, table, where, columns, at):
+        read.append((where, sorted(columns)))
+        return placed(spark, table, where, columns, at)
 
-        monkeypatch.setattr(module, "read_placed", spy)
+    monkeypatch.setattr(ways, "read_placed", spy)
     rows = source(spark, (2, "new"), (3, "lost"), schema="id long, v string")
     merge = fz.spark.merge_into(rows, table, "t.id = s.id and t.g = 'a'")
     merge.whenMatched().update({"v": "concat(t.v, s.v)"}).merge()

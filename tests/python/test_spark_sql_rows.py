@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.spark.changes import joined
+from frazil.spark.changes import ways
 from sql_fixtures import empty_lake as lake
 
 pytest.importorskip("sqlglot", reason="SQL statements need sqlglot (pip install 'frazil[sql]')")
@@ -206,13 +206,13 @@ def test_a_merge_reads_what_can_match(
     table = lake.create_table("db.t", pa.schema(fields), partition_by="g")
     table.append(pa.table([["a", "a", "b"], [1, 2, 3], ["x", "y", "z"]], schema=pa.schema(fields)))
     read: list[str] = []
-    placed = joined.read_placed
+    placed = ways.read_placed
 
     def spy(spark: Any, table: Any, where: str, *others: Any) -> Any:
         read.append(where)
         return placed(spark, table, where, *others)
 
-    monkeypatch.setattr(joined, "read_placed", spy)
+    monkeypatch.setattr(ways, "read_placed", spy)
     sql(
         f"merge into lake.db.t t using (select 2L id, 1L n, 'none' v) s on {on} "
         "when matched then update set v = concat(t.v, '!')"
