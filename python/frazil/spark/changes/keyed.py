@@ -92,9 +92,10 @@ class KeyedJob(ChangeJob):
         if not batches or self.job.is_done(newest):
             return []
         given, merged = self._source(pa.Table.from_batches(batches))
-        new = given.filter(pc.invert(given[_OLD])).drop_columns([_OLD])
-        keys = [key.name for key in _primary_key(self.table)]
+        is_new = pc.invert(given[_OLD])
         given = given.drop_columns([_OLD])
+        new = given.filter(is_new)
+        keys = [key.name for key in _primary_key(self.table)]
         if self.deletes_all:
             given = given.take(pa.array(_firsts(given, keys)))
         if new.num_rows:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,7 +76,7 @@ class InsertJob(ChangeJob):
             return []
         table = Table(self.table._core)
         names = list(self.columns or ())
-        batches = (batch.rename_columns(names) for batch in _with_first(first, rows))
+        batches = (batch.rename_columns(names) for batch in chain([first], rows))
         reader = pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, batches)
         if self.head.branch is None:
             return [table.writer(task).write(reader)]
@@ -94,11 +95,6 @@ class InsertJob(ChangeJob):
         with unless_committed(lambda: give_up(newest, messages)):
             self.head.check(newest)
             newest.commit(messages, self.job.members())
-
-
-def _with_first(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from frazil.exceptions import InvalidInputError
 from frazil.spark.sql.grammar.tokens import Name, shown
+from frazil.spark.writing.store_assignment import Assigner
 
 __all__ = ["check_assigned", "check_inserted"]
 
@@ -18,8 +19,8 @@ def check_assigned(spark: SparkSession, names: Sequence[Name]) -> None:
     Raises:
         InvalidInputError: A column, or a field of a struct, is set more than once.
     """
-    by_case = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    paths = [name if by_case else tuple(part.lower() for part in name) for name in names]
+    key = Assigner.of(spark).key
+    paths = [tuple(map(key, name)) for name in names]
     for i, path in enumerate(paths):
         for other in paths[:i]:
             if path == other:
