@@ -174,7 +174,7 @@ test-spark-versions: ## the PySpark tests under other PySpark versions (SPARK_VE
 	done
 
 .PHONY: lint
-lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything must be clean
+lint: ## rustfmt, clippy, ruff, mypy, stubtest, zizmor, licences of crates: everything must be clean
 	@tools/need.sh "make lint" python rust
 	@echo "== rustfmt"
 	@cargo fmt --all --check
@@ -190,6 +190,8 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest, licences of crates: everything m
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@$(MAKE) clippy
+	@echo "== workflows"
+	@$(BIN)/zizmor --offline --quiet .github
 	@echo "== licences and advisories of crates"
 	@$(BIN)/python tools/licences.py --check
 
