@@ -31,14 +31,22 @@ pub enum FileFormat {
     Avro,
     Orc,
     Puffin,
+    /// The values of one column of type BLOB.
+    Blob,
 }
 
 impl FileFormat {
+    const ALL: [FileFormat; 5] =
+        [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin, FileFormat::Blob];
+
     /// Reads a name in any case.
     pub fn parse(text: &str) -> Option<FileFormat> {
-        [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin]
-            .into_iter()
-            .find(|f| f.as_str().eq_ignore_ascii_case(text))
+        FileFormat::ALL.into_iter().find(|f| f.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// Reads the name of a format whose files have rows of any columns, in any case.
+    pub fn parse_rows(text: &str) -> Option<FileFormat> {
+        FileFormat::parse(text).filter(|f| !matches!(f, FileFormat::Puffin | FileFormat::Blob))
     }
 
     /// The name in lower case.
@@ -48,6 +56,7 @@ impl FileFormat {
             FileFormat::Avro => "avro",
             FileFormat::Orc => "orc",
             FileFormat::Puffin => "puffin",
+            FileFormat::Blob => "blob",
         }
     }
 }

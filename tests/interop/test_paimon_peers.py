@@ -209,3 +209,24 @@ def test_merge_engines(peers: Peers, options: dict[str, object]) -> None:
     wanted = in_order(table.refresh().scan().to_arrow())
     assert len(wanted) == 40
     peers.check(name, wanted)
+
+
+def blobs(ids: range) -> pa.Table:
+    pictures = [None if i % 4 == 1 else bytes([i]) * (i * 31) for i in ids]
+    return pa.table({"id": pa.array(ids, pa.int32()), "pic": pa.array(pictures, pa.large_binary())})
+
+
+@pytest.mark.parametrize("size", ["128 mb", "300 b"])
+def test_blobs(peers: Peers, size: str) -> None:
+    name = f"db.blobs_{size.replace(' ', '')}"
+    options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    options.update({"blob-field": "pic", "blob.target-file-size": size})
+    table = peers.catalog.create_table(name, blobs(range(0)).schema, format="paimon", properties=options)
+    table.append(blobs(range(20)))
+    assert peers.read("pypaimon", name) == blobs(range(20)).to_pylist()
+    peers.write(name, blobs(range(20, 40)))
+    opened = peers.catalog.load_table(name)
+    assert in_order(opened.scan().to_arrow()) == blobs(range(40)).to_pylist()
+    # pypaimon records that no blob is null.
+    assert opened.scan(filter="pic is null").count() == 10
+    assert_whole(opened.location)

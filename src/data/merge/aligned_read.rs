@@ -1,7 +1,8 @@
 //! Reads files that have different columns of the same rows.
 //!
 //! A Paimon table with data evolution adds or changes columns by separate files. Their rows have the order of the rows
-//! in the older files. A column comes from the newest file that has it. It is null if no file has it.
+//! in the older files. A column comes from the newest file that has it. It is null if no file has it. Columns of type
+//! BLOB come from files of their own ([`super::blob_column`]).
 //!
 //! Source: Java's `DataEvolutionSplitRead`.
 
@@ -11,14 +12,17 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
+use super::blob_column::{BlobColumn, BlobRows};
 use super::read::{MergeInput, Narrow, file_context, has_rows};
+use crate::data::deletes::filter::DeleteFilter;
 use crate::data::read::bucket_file_columns::columns_of;
 use crate::data::read::live::live_rows;
 use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{BucketContext, DeleteRef, MergeSection, ReadContext, ScanTask};
+use crate::format::task::{BucketContext, DeleteRef, FileFormat, MergeSection, ReadContext, ScanTask};
 use crate::types::metadata_columns::is_metadata;
+use crate::types::options::Options;
 use crate::types::{Field, FieldId};
 
 /// The rows of a section of such files, as [`live_rows`] gives those of one. All files have the same deletes.
@@ -28,21 +32,37 @@ use crate::types::{Field, FieldId};
 pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
     let context = reading.context;
     let buckets = context.buckets.as_deref().ok_or_else(|| Error::internal("only files in buckets are aligned"))?;
-    let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
+    let is_blob = |file: &&ScanTask| file.data_file.format == FileFormat::Blob;
+    let (blobs, mut files): (Vec<&ScanTask>, Vec<&ScanTask>) = section.runs.iter().flatten().partition(is_blob);
+    let Some(first) = files.first().copied() else {
+        return Err(Error::unsupported("rows that only have columns of type BLOB can't be read yet")
+            .with("path", &task.data_file.path));
+    };
     files.sort_by_key(|file| Reverse(file.data_file.bucket_file.as_ref().map_or(0, |f| f.max_sequence_number)));
     let have_same = |a: &ScanTask, b: &ScanTask| a.deletes.iter().map(place_of).eq(b.deletes.iter().map(place_of));
-    if files.windows(2).any(|pair| matches!(pair, [a, b] if !have_same(a, b))) {
+    if files.iter().chain(&blobs).any(|file| !have_same(first, file)) {
         return Err(Error::internal("files with columns of the same rows have different deletes"));
     }
     let fields = wanted_fields(context, task)?;
     let mut owners = Vec::with_capacity(fields.len());
-    for field in &fields {
-        owners.push(owner(buckets, &files, field.id)?);
-    }
     let mut parts: Vec<AlignedPart> = Vec::new();
     let mut columns = vec![(0, 0); fields.len()];
+    for (place, field) in fields.iter().enumerate() {
+        let owner = owner(buckets, &files, field.id)?;
+        let of_field = if owner.is_none() { having(buckets, &blobs, field.id)? } else { Vec::new() };
+        if of_field.is_empty() {
+            owners.push(Some(owner.unwrap_or(0)));
+            continue;
+        }
+        owners.push(None);
+        if let Some(column) = columns.get_mut(place) {
+            *column = (parts.len(), 0);
+        }
+        let batches = Box::new(blob_column(reading, field, first, &of_field)?);
+        parts.push(AlignedPart { batches, rest: None });
+    }
     for (index, file) in files.iter().enumerate() {
-        let own: Vec<usize> = (0..fields.len()).filter(|field| owners.get(*field) == Some(&index)).collect();
+        let own: Vec<usize> = (0..fields.len()).filter(|field| owners.get(*field) == Some(&Some(index))).collect();
         if own.is_empty() && (index > 0 || !fields.is_empty()) {
             continue;
         }
@@ -82,19 +102,53 @@ fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// The newest file that has a column. For metadata columns, and if no file has it, the newest of all files.
-fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<usize> {
+/// The newest file that has a column. For metadata columns the newest of all files.
+fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<Option<usize>> {
     if is_metadata(id) {
-        return Ok(0);
+        return Ok(Some(0));
     }
     for (index, file) in files.iter().enumerate() {
-        let bucket_file = file.data_file.bucket_file.as_ref();
-        let bucket_file = bucket_file.ok_or_else(|| Error::internal("a file in a bucket has no schema"))?;
-        if columns_of(buckets, bucket_file)?.iter().any(|f| f.id == id) {
-            return Ok(index);
+        if has_column(buckets, file, id)? {
+            return Ok(Some(index));
         }
     }
-    Ok(0)
+    Ok(None)
+}
+
+fn has_column(buckets: &BucketContext, file: &ScanTask, id: FieldId) -> Result<bool> {
+    let bucket_file = file.data_file.bucket_file.as_ref();
+    let bucket_file = bucket_file.ok_or_else(|| Error::internal("a file in a bucket has no schema"))?;
+    Ok(columns_of(buckets, bucket_file)?.iter().any(|f| f.id == id))
+}
+
+/// The files that have a column.
+fn having<'a>(buckets: &BucketContext, files: &[&'a ScanTask], id: FieldId) -> Result<Vec<&'a ScanTask>> {
+    let mut found = Vec::new();
+    for file in files {
+        if has_column(buckets, file, id)? {
+            found.push(*file);
+        }
+    }
+    Ok(found)
+}
+
+/// The values of a column in files of blobs, of the rows that `of_rows` has.
+fn blob_column(reading: MergeInput<'_>, field: &Field, of_rows: &ScanTask, files: &[&ScanTask]) -> Result<BlobColumn> {
+    let MergeInput { store, context, cache } = reading;
+    let first_row_id = of_rows.data_file.first_row_id;
+    let first_row_id = first_row_id.ok_or_else(|| Error::corrupt("a file with blobs has no row ids"))?;
+    let deletes = DeleteFilter::load(store, context, &of_rows.data_file, &of_rows.deletes, cache)?;
+    let options = context.buckets.as_deref().map(|buckets| &buckets.options);
+    let rows = BlobRows {
+        store,
+        field,
+        first_row_id,
+        rows: u64::try_from(of_rows.data_file.record_count).unwrap_or(0),
+        deletes,
+        batch_rows: context.batch_rows,
+        describes: options.map_or(Ok(false), |options| Options(options).boolean("blob-as-descriptor", false))?,
+    };
+    BlobColumn::new(rows, files)
 }
 
 /// Some columns of the rows, and the rest of a batch.

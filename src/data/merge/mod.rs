@@ -11,6 +11,7 @@
 //! `column` is one column of the batches that are merged.
 
 pub(crate) mod aligned_read;
+pub(crate) mod blob_column;
 pub mod buffer;
 pub(crate) mod column;
 pub(crate) mod columns;

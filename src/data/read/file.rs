@@ -237,7 +237,7 @@ fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<B
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
         FileFormat::Avro => Box::new(AvroSource::open(store, path)?),
         FileFormat::Orc => Box::new(OrcSource::open(store, path)?),
-        FileFormat::Puffin => {
+        FileFormat::Puffin | FileFormat::Blob => {
             return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
         }
     })

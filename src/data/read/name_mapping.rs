@@ -31,7 +31,7 @@ impl FileColumns {
         let mapping = match (&context.name_mapping, file.format) {
             (Some(text), _) => NameMapping::parse(text)?,
             (None, FileFormat::Avro | FileFormat::Orc) => NameMapping::of_names(&context.schema.fields),
-            (None, FileFormat::Parquet | FileFormat::Puffin) => {
+            (None, FileFormat::Parquet | FileFormat::Puffin | FileFormat::Blob) => {
                 for (place, column) in self.0.iter_mut().enumerate() {
                     column.id = FieldId::try_from(place + 1).ok();
                 }

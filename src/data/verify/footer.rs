@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::data::avro::read::AvroSource;
+use crate::data::merge::blob_column::read_index;
 use crate::data::orc::file::OrcFile;
 use crate::data::orc::read::OrcSource;
 use crate::data::parquet::file::ParquetFile;
@@ -75,6 +76,10 @@ pub(crate) fn file_facts(
             Ok(described(FormatFile::schema(&source), context, file)?.1)
         }
         FileFormat::Puffin => Err(Error::corrupt("a Puffin file is listed as a file of rows")),
+        FileFormat::Blob => {
+            let (index, size) = read_index(store.as_ref(), path)?;
+            Ok(FooterFacts { bytes: Some(size), rows: i64::try_from(index.0.len()).ok(), ..FooterFacts::default() })
+        }
     }
 }
 

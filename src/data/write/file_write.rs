@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 
+use super::blob_columns::{BlobColumns, FileWithBlobs};
 use super::metrics::MetricsConfig;
 use super::new_file::{FileObserver, NewFile, ObservedFile, Purpose};
 use crate::data::arrow::schema::to_arrow;
@@ -33,7 +34,7 @@ pub(crate) fn format_of(properties: &BTreeMap<String, String>, deletes: bool) ->
     let keys: &[&'static str] = if deletes { &[DELETE_FORMAT, FORMAT] } else { &[FORMAT] };
     let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
     let Some((key, text)) = given else { return Ok(FileFormat::Parquet) };
-    FileFormat::parse(text.trim()).filter(|format| *format != FileFormat::Puffin).ok_or_else(|| {
+    FileFormat::parse_rows(text.trim()).ok_or_else(|| {
         Error::invalid(format!("'{text}' is not a format of data files"))
             .with("property", key)
             .hint("Use parquet, avro or orc")
@@ -59,6 +60,8 @@ pub struct FileSettings {
     form: FormatSettings,
     /// The observer of the rows of every file, and the Arrow schema of stored rows.
     observed: Option<(Arc<dyn FileObserver>, SchemaRef)>,
+    /// Columns in files of their own.
+    blobs: Option<Arc<BlobColumns>>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,9 +91,11 @@ impl FileSettings {
             }
             FileFormat::Avro => FormatSettings::Avro(Arc::new(AvroSettings::new(&schema, properties, purpose)?)),
             FileFormat::Orc => FormatSettings::Orc(Arc::new(OrcSettings::new(&schema, properties, metrics, purpose)?)),
-            FileFormat::Puffin => return Err(Error::internal("Puffin files have no rows")),
+            FileFormat::Puffin | FileFormat::Blob => {
+                return Err(Error::internal(format!("rows are not written to files of format {}", format.as_str())));
+            }
         };
-        Ok(FileSettings { arrow, form, observed: None })
+        Ok(FileSettings { arrow, form, observed: None, blobs: None })
     }
 
     /// Settings for rows whose columns have these exact types.
@@ -110,6 +115,11 @@ impl FileSettings {
         let settings =
             FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::ExactRows(exact))?;
         Ok(FileSettings { arrow, observed: Some((observer, stored)), ..settings })
+    }
+
+    /// Writes columns that these settings don't have to files of their own.
+    pub(crate) fn with_blobs(self, blobs: BlobColumns) -> FileSettings {
+        FileSettings { arrow: blobs.arrow.clone(), blobs: Some(Arc::new(blobs)), ..self }
     }
 
     /// The schema that batches must have.
@@ -138,8 +148,12 @@ impl FileSettings {
             FormatSettings::Avro(settings) => Box::new(NewAvroFile::begin(sink, path, settings)),
             FormatSettings::Orc(settings) => Box::new(NewOrcFile::begin(sink, path, settings)?),
         };
-        Ok(match observer {
+        let file = match observer {
             Some((observer, stored)) => Box::new(ObservedFile { file, stored, observer, unsynced: unsynced.clone() }),
+            None => file,
+        };
+        Ok(match &self.blobs {
+            Some(blobs) => Box::new(FileWithBlobs::begin(file, blobs.clone(), unsynced)),
             None => file,
         })
     }

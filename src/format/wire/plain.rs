@@ -35,7 +35,8 @@ use crate::format::task::{DataFile, FileContent, FileFormat, Partition, Partitio
 use crate::types::value::{ValueRef, decode_bound, encode_bound};
 
 /// Formats by their bits.
-const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin];
+const FORMATS: [FileFormat; 5] =
+    [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin, FileFormat::Blob];
 const FORMAT_SHIFT: u32 = 8;
 
 /// The place of a format among [`FORMATS`].
@@ -45,6 +46,7 @@ fn format_bits(format: FileFormat) -> u16 {
         FileFormat::Avro => 1,
         FileFormat::Orc => 2,
         FileFormat::Puffin => 3,
+        FileFormat::Blob => 4,
     }
 }
 

@@ -577,7 +577,7 @@ fn lossy(path: &[u8]) -> String {
 
 #[inline]
 fn parse_format(name: &[u8]) -> Result<FileFormat> {
-    let format = std::str::from_utf8(name).ok().and_then(FileFormat::parse);
+    let format = std::str::from_utf8(name).ok().and_then(FileFormat::parse).filter(|f| *f != FileFormat::Blob);
     format
         .ok_or_else(|| Error::unsupported(format!("the file format '{}' is not known", String::from_utf8_lossy(name))))
 }

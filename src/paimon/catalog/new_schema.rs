@@ -12,6 +12,7 @@ use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::data_type::{DataField, TypeKind};
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
+use crate::types::options::Options;
 
 /// Names of columns that files add on their own.
 const SYSTEM_NAMES: [&str; 5] = ["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"];
@@ -24,7 +25,7 @@ fn bad(message: impl Into<String>) -> Error {
 }
 
 /// The first schema of a table. Columns get new ids. Keys and partitions named by options become those of the schema.
-/// Key columns have no nulls.
+/// Key columns have no nulls. Columns of bytes that the option `blob-field` names are of type BLOB.
 ///
 /// # Errors
 /// `InvalidInput` as `check`; if keys are given twice.
@@ -40,6 +41,15 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
             }
             *list = text.split(',').map(|name| name.trim().to_owned()).collect();
         }
+    }
+    let blobs = Options(&parts.options).list("blob-field").into_iter().map(str::to_owned).collect::<Vec<_>>();
+    for name in &blobs {
+        let none = || bad(format!("the table has no column '{name}'")).with("option", "blob-field");
+        let field = parts.fields.iter_mut().find(|f| f.name == *name).ok_or_else(none)?;
+        field.ty.kind = match field.ty.kind {
+            TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => TypeKind::Blob,
+            _ => return Err(bad(format!("a column of type {} can't be of type BLOB", field.ty)).with("column", name)),
+        };
     }
     for field in parts.fields.iter_mut().filter(|f| parts.primary_keys.contains(&f.name)) {
         field.ty.nullable = false;

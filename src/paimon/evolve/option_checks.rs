@@ -190,7 +190,7 @@ impl AllowedValues {
 }
 
 fn is_format(text: &str) -> bool {
-    FileFormat::parse(&text.trim().to_lowercase()).is_some_and(|format| format != FileFormat::Puffin)
+    FileFormat::parse_rows(text.trim()).is_some()
 }
 
 fn is_mode(text: &str) -> bool {

@@ -21,13 +21,17 @@ struct ColumnFile<'a> {
     row: usize,
     mapping: Arc<StatsMapping>,
     fields: Vec<FieldId>,
+    /// Whether it has blobs or vectors.
+    is_part: bool,
 }
 
-/// Bounds of the rows of a group. Each column comes from the newest file that has it.
-struct JoinedBounds<'a>(Vec<(Vec<FieldId>, StatsBounds<'a>)>);
+/// Bounds of the rows of a group. Each column comes from the newest file that has it. Nothing is known about columns
+/// in files of blobs: pypaimon records there that no value is null, whatever the values are.
+struct JoinedBounds<'a>(Vec<(Vec<FieldId>, Option<StatsBounds<'a>>)>);
 
 impl JoinedBounds<'_> {
-    fn of(&self, field: FieldId) -> Option<&StatsBounds<'_>> {
+    /// `None` if no file has the column.
+    fn of(&self, field: FieldId) -> Option<&Option<StatsBounds<'_>>> {
         self.0.iter().find(|(fields, _)| fields.contains(&field)).map(|(_, bounds)| bounds)
     }
 }
@@ -35,14 +39,15 @@ impl JoinedBounds<'_> {
 impl Bounds for JoinedBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
         match self.of(field) {
-            Some(bounds) => bounds.column(field, ty),
+            Some(Some(bounds)) => bounds.column(field, ty),
+            Some(None) => ColumnBounds::default(),
             None => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
         }
     }
 
     fn nested_nulls(&self, field: FieldId) -> Presence {
         // Members of structs have ids of their own, which no file lists.
-        self.of(field).map_or(Presence::Possible, |bounds| bounds.nested_nulls(field))
+        self.of(field).and_then(Option::as_ref).map_or(Presence::Possible, |bounds| bounds.nested_nulls(field))
     }
 }
 
@@ -66,9 +71,11 @@ impl<'a> ColumnFiles<'a> {
         }
         let mut mappings = Mappings::default();
         let mut parts = group.iter().map(|e| self.part(*e, &mut mappings)).collect::<Result<Vec<_>>>()?;
-        parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
-        let bounds =
-            parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
+        parts.sort_by_key(|p| (p.is_part, std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied())));
+        let bounds = parts.iter().map(|p| {
+            let known = (!p.is_part).then(|| bounds_of_values(&p.mapping, p.columns, p.row, filter)).transpose()?;
+            Ok((p.fields.clone(), known))
+        });
         Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
     }
 
@@ -79,7 +86,8 @@ impl<'a> ColumnFiles<'a> {
     fn part(&self, e: PlannedEntry, mappings: &mut Mappings) -> Result<ColumnFile<'a>> {
         let columns = self.columns(e)?;
         let mapping = mappings.values(self.input, columns, e.row)?;
-        Ok(ColumnFile { columns, row: e.row, mapping, fields: self.fields(e)? })
+        let is_part = is_part(columns.name(e.row)?);
+        Ok(ColumnFile { columns, row: e.row, mapping, fields: self.fields(e)?, is_part })
     }
 
     /// The top-level columns that a file has.
@@ -91,8 +99,8 @@ impl<'a> ColumnFiles<'a> {
         Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
     }
 
-    /// The files of a group that have a column that is read or in the filter. There is at least one, which gives the
-    /// number of rows.
+    /// The files of a group that have a column that is read or in the filter. At least one of them has all rows of the
+    /// group, and gives their number.
     ///
     /// # Errors
     /// As [`ColumnFiles::keeps_group`].
@@ -103,14 +111,18 @@ impl<'a> ColumnFiles<'a> {
         let asked = input.filter.field_ids();
         let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
         let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
-        let mut out = Vec::new();
+        let (mut out, mut whole, mut has_whole) = (Vec::new(), None, false);
         for e in group {
+            let is_whole = !is_part(self.columns(*e)?.name(e.row)?);
             if self.fields(*e)?.iter().any(|id| wanted.contains(id)) {
                 out.push(*e);
+                has_whole |= is_whole;
+            } else if is_whole && whole.is_none() {
+                whole = Some(*e);
             }
         }
-        if out.is_empty() {
-            out.extend(group.first());
+        if !has_whole {
+            out.extend(whole);
         }
         Ok(out)
     }

@@ -442,19 +442,13 @@ impl<'p> Splitter<'p> {
             return Ok(None);
         }
         let mut oldest: Option<(i64, &str)> = None;
-        let mut has_parts = false;
         for e in group {
             let age = (self.number(*e, |c| &c.max_sequence_number), self.name(*e)?);
-            has_parts |= is_part(age.1);
             if !is_part(age.1) && oldest.is_none_or(|oldest| age < oldest) {
                 oldest = Some(age);
             }
         }
-        let vector = oldest.and_then(|(_, name)| place.vectors.get(name)).copied();
-        match has_parts && vector.is_some() {
-            true => Err(Error::unsupported("deleted rows of files with blobs or vectors can't be read yet")),
-            false => Ok(vector),
-        }
+        Ok(oldest.and_then(|(_, name)| place.vectors.get(name)).copied())
     }
 
     /// Groups of files with overlapping row ids.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::expr::bounds::{Bounds, Presence};
-use crate::format::task::Partition;
-use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest};
+use crate::format::task::{FileFormat, Partition};
+use crate::paimon::manifest::entries::{PaimonEntryColumns, PaimonEntryRequest, format_of};
 use crate::paimon::manifest::live::{data_manifests, live_files};
 use crate::paimon::plan::files::Mappings;
 use crate::paimon::scan::handle::PaimonScan;
@@ -98,7 +98,11 @@ fn facts_of<'a>(
     if let Some(value) = partition_value(partition, id, &ty) {
         return Ok(of_constant(value, records));
     }
-    let format = crate::paimon::manifest::entries::format_of(columns.name(row)?)?;
+    let format = format_of(columns.name(row)?)?;
+    if format == FileFormat::Blob {
+        // pypaimon records that no value is null, whatever the values are.
+        return Ok(FileFacts { nulls: None, nans: None, lower: None, upper: None, tight: false });
+    }
     let nulls = bounds.null_count(id).and_then(|n| u64::try_from(n).ok());
     let column = bounds.column(id, &ty);
     let counted = !ty.is_float() || nulls == Some(records) || column.nans == Presence::Absent;

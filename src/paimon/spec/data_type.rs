@@ -135,6 +135,17 @@ impl TypeKind {
 }
 
 impl DataType {
+    /// Whether values are or contain values of type BLOB.
+    pub fn has_blobs(&self) -> bool {
+        match &self.kind {
+            TypeKind::Blob => true,
+            TypeKind::Array(inner) | TypeKind::Multiset(inner) => inner.has_blobs(),
+            TypeKind::Map(key, value) => key.has_blobs() || value.has_blobs(),
+            TypeKind::Row(members) => members.iter().any(|member| member.ty.has_blobs()),
+            _ => false,
+        }
+    }
+
     /// The leaf type that values of this one are handled as; `None` for types with children.
     pub fn to_primitive(&self) -> Option<PrimitiveType> {
         use PrimitiveType as P;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::data_type::{DataField, DataType};
+use super::data_type::{DataField, DataType, TypeKind};
 use super::data_type_json::unknown_members;
 use super::pretty_json::pretty;
 use crate::error::{Error, Result};
@@ -296,6 +296,24 @@ impl TableSchema {
     pub fn has_same_buckets(&self, other: &TableSchema) -> bool {
         self.bucket_key_fields()
             .all(|mine| other.field_by_id(mine.id).is_none_or(|theirs| theirs.ty.kind == mine.ty.kind))
+    }
+
+    /// The places of the columns whose values are in files of blobs. Descriptors and views are in the files of the other
+    /// columns.
+    ///
+    /// Source: Java's `BlobType.fieldsInBlobFile`.
+    pub fn blob_places(&self) -> Vec<usize> {
+        let options = self.options();
+        let inline = [options.list("blob-descriptor-field"), options.list("blob-view-field")].concat();
+        let in_file = |field: &DataField| field.ty.kind == TypeKind::Blob && !inline.contains(&field.name.as_str());
+        self.fields.iter().enumerate().filter(|(_, field)| in_file(field)).map(|(at, _)| at).collect()
+    }
+
+    /// The columns that are not in files of blobs; `None` if these are all.
+    pub fn columns_beside_blobs(&self) -> Option<Vec<String>> {
+        let blobs = self.blob_places();
+        let others = self.fields.iter().enumerate().filter(|(at, _)| !blobs.contains(at));
+        (!blobs.is_empty()).then(|| others.map(|(_, field)| field.name.clone()).collect())
     }
 
     /// Whether rows have a primary key.

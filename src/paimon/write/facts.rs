@@ -11,6 +11,7 @@ use arrow::datatypes::{Int32Type, Int64Type};
 use super::file_indexes::{FileIndexes, IndexPlan, IndexResult, index_path};
 use super::keyed::key_rows::KeyRows;
 use super::stats::{StatsCollector, StatsConfig};
+use crate::data::write::blob_columns::WrittenBlobs;
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;
@@ -61,6 +62,8 @@ pub(crate) struct FactFinder {
 pub(crate) struct FoundFacts {
     store: Arc<dyn Store>,
     facts: Mutex<HashMap<String, Facts>>,
+    /// The files of blobs.
+    pub blobs: Arc<WrittenBlobs>,
 }
 
 impl Drop for FoundFacts {
@@ -74,7 +77,8 @@ impl Drop for FoundFacts {
 impl FoundFacts {
     /// Empty facts.
     pub(crate) fn new(store: Arc<dyn Store>) -> FoundFacts {
-        FoundFacts { store, facts: Mutex::default() }
+        let blobs = Arc::new(WrittenBlobs::new(store.clone()));
+        FoundFacts { store, facts: Mutex::default(), blobs }
     }
 
     /// The facts of a file, whose index file belongs to the caller from now on.
@@ -93,8 +97,9 @@ impl FoundFacts {
         locked(&self.facts).get(path).cloned().ok_or_else(|| unknown(path))
     }
 
-    /// All index files belong to the caller from now on.
+    /// All index files and files of blobs belong to the caller from now on.
     pub(crate) fn release(&self) {
+        self.blobs.release();
         locked(&self.facts).clear();
     }
 }

@@ -77,6 +77,20 @@ impl IndexPlan {
         Ok(Some(Arc::new(IndexPlan { columns, threshold, store })))
     }
 
+    /// The same indexes, for files that only have these columns of the table.
+    ///
+    /// # Errors
+    /// `Unsupported` if an indexed column is not among them.
+    pub(crate) fn among(&self, places: &[usize]) -> Result<Arc<IndexPlan>> {
+        let column = |column: &IndexedColumn| {
+            let at = places.iter().position(|place| *place == column.at);
+            let missing = || Error::unsupported("file indexes of values of type BLOB are not written");
+            Ok(IndexedColumn { at: at.ok_or_else(|| missing().with("column", &column.name))?, ..column.clone() })
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<_>>()?;
+        Ok(Arc::new(IndexPlan { columns, threshold: self.threshold, store: self.store.clone() }))
+    }
+
     /// Whether indexes of this size belong into the manifest.
     pub(crate) fn is_small(&self, bytes: &[u8]) -> bool {
         bytes.len() <= self.threshold

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::facts::FoundFacts;
 use super::names::split_bucket;
 use super::written::{WrittenBuckets, no_sequence_numbers, partition_row};
+use crate::data::write::blob_columns::BlobFile;
 use crate::error::{Error, Result};
-use crate::format::task::{BucketFile, DataFile, FileSource, NewBucketFile};
+use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, RowStats};
 use crate::paimon::spec::schema::TableSchema;
 use crate::types::temporal::now_ms;
 
@@ -27,6 +28,32 @@ pub(crate) struct Recorder {
     pub bucket: i32,
     /// Whether partitions must have that number of buckets already.
     pub checks_totals: bool,
+    /// Whether commits give files their sequence numbers, as in tables with data evolution.
+    pub numbers_files: bool,
+    /// The columns of files, if other files have the others.
+    pub write_columns: Option<Vec<String>>,
+}
+
+/// The record of a file of blobs. It has no statistics.
+fn of_blobs(rows: &NewBucketFile, blobs: BlobFile) -> NewBucketFile {
+    let of_column = |file: &BucketFile| BucketFile {
+        max_sequence_number: blobs.record_count.saturating_sub(1).max(0),
+        write_columns: Some(vec![blobs.column.clone()]),
+        ..file.clone()
+    };
+    NewBucketFile {
+        file: DataFile {
+            record_count: blobs.record_count,
+            size_bytes: blobs.size_bytes,
+            bucket_file: rows.file.bucket_file.as_deref().map(|file| Box::new(of_column(file))),
+            ..DataFile::new(FileContent::Data, blobs.path, FileFormat::Blob, rows.file.partition.clone())
+        },
+        value_stats: RowStats { min: NO_KEY.to_vec(), max: NO_KEY.to_vec(), null_counts: Vec::new() },
+        value_stats_cols: Some(Vec::new()),
+        extra_files: Vec::new(),
+        embedded_index: None,
+        ..rows.clone()
+    }
 }
 
 impl Recorder {
@@ -36,7 +63,15 @@ impl Recorder {
     /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace existing ones.
     pub(crate) fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<NewBucketFile>> {
         let now = now_ms();
-        files.into_iter().map(|file| self.file(file, now)).collect()
+        let mut out = Vec::with_capacity(files.len());
+        for file in files {
+            let blobs = self.found.blobs.beside(&file.path);
+            let new = self.file(file, now)?;
+            let blobs = blobs.into_iter().map(|blob| of_blobs(&new, blob)).collect::<Vec<_>>();
+            out.push(new);
+            out.extend(blobs);
+        }
+        Ok(out)
     }
 
     fn file(&mut self, file: DataFile, now: i64) -> Result<NewBucketFile> {
@@ -52,6 +87,9 @@ impl Recorder {
         }
         let (first, last) = match facts.sequence {
             Some(sequence) => sequence,
+            // The commit numbers each file. Another file of the commit must not look newer than a later change of some
+            // columns.
+            None if self.numbers_files => (0, file.record_count.saturating_sub(1).max(0)),
             None => {
                 let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
                 let first = last.checked_add(1).ok_or_else(no_sequence_numbers)?;
@@ -70,7 +108,7 @@ impl Recorder {
             min_sequence_number: first,
             max_sequence_number: last,
             delete_row_count: Some(facts.deletes),
-            write_columns: None,
+            write_columns: self.write_columns.clone(),
         };
         Ok(NewBucketFile {
             file: DataFile {

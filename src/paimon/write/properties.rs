@@ -29,7 +29,7 @@ pub(crate) fn by_level<'a>(options: &Options<'a>, key: &str, level: i32) -> Opti
 pub(crate) fn file_format(options: &Options<'_>, level: i32) -> Result<FileFormat> {
     let name =
         by_level(options, "file.format.per.level", level).map_or_else(|| options.file_format(), str::to_lowercase);
-    FileFormat::parse(&name).filter(|format| *format != FileFormat::Puffin).ok_or_else(|| {
+    FileFormat::parse_rows(&name).ok_or_else(|| {
         Error::unsupported(format!("data files of the format '{name}' are not written"))
             .with("option", "file.format")
             .hint("Use parquet, orc or avro")
@@ -41,11 +41,27 @@ pub(crate) fn file_format(options: &Options<'_>, level: i32) -> Result<FileForma
 /// # Errors
 /// `InvalidInput` for an option that can't be read.
 pub(crate) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
-    let bytes = options.bytes("target-file-size", if keyed { KEYED_TARGET } else { APPEND_TARGET })?;
+    target(options, "target-file-size", if keyed { KEYED_TARGET } else { APPEND_TARGET })
+}
+
+/// The size of a full file of blobs, in bytes.
+///
+/// # Errors
+/// As [`target_bytes`].
+pub(crate) fn blob_target_bytes(options: &Options<'_>) -> Result<u64> {
+    const KEY: &str = "blob.target-file-size";
+    match options.get(KEY) {
+        Some(_) => target(options, KEY, APPEND_TARGET),
+        None => target_bytes(options, false),
+    }
+}
+
+fn target(options: &Options<'_>, key: &'static str, default: i64) -> Result<u64> {
+    let bytes = options.bytes(key, default)?;
     u64::try_from(bytes)
         .ok()
         .filter(|n| *n > 0)
-        .ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", "target-file-size"))
+        .ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", key))
 }
 
 /// The size of a full file, and the size below which a compaction joins files of tables without a primary key.

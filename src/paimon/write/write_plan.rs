@@ -24,6 +24,7 @@ use crate::data::declared_types::stored::ExactTypes;
 use crate::data::merge::buffer::BufferMerge;
 use crate::data::merge::kind_rows::with_kind;
 use crate::data::merge::rules::ignores_deletes;
+use crate::data::write::blob_columns::BlobColumns;
 use crate::data::write::context::{RowOrder, Sorting, WriteContext};
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::locations::FileLocations;
@@ -234,17 +235,33 @@ impl<'t> WritePlan<'t> {
     }
 
     pub(crate) fn append_files(&self, found: &Arc<FoundFacts>) -> Result<(FileSettings, Schema)> {
-        let fields = &self.table.fields;
+        let all = plain(self.columns.fields.to_vec());
+        let blobs = self.table.blob_places();
+        let others: Vec<usize> = (0..all.fields.len()).filter(|at| !blobs.contains(at)).collect();
+        let fields: Vec<DataField> = others.iter().filter_map(|at| self.table.fields.get(*at).cloned()).collect();
+        let indexes = self.indexes()?;
         let finder = FactFinder {
             key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
-            value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
+            value_stats: StatsConfig::of_values(&fields, &[], &self.options, self.level, self.format)?,
             first_value: 0,
             keyed: None,
-            indexes: self.indexes()?,
+            indexes: if blobs.is_empty() { indexes } else { indexes.map(|plan| plan.among(&others)).transpose()? },
             found: found.clone(),
         };
-        let stored = plain(self.columns.fields.to_vec());
-        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared().as_ref().clone()), finder)?, stored))
+        let stored = plain(others.iter().filter_map(|at| all.fields.get(*at).cloned()).collect());
+        let settings = self.settings(stored, &ExactTypes(self.table.declared().as_ref().clone()), finder)?;
+        if blobs.is_empty() {
+            return Ok((settings, all));
+        }
+        let name = |at: usize| self.table.fields.get(at).map(|field| (at, field.name.clone()));
+        let blobs = BlobColumns {
+            columns: blobs.into_iter().filter_map(name).collect(),
+            others,
+            arrow: to_arrow(&all)?,
+            target_bytes: properties::blob_target_bytes(&self.options)?,
+            written: found.blobs.clone(),
+        };
+        Ok((settings.with_blobs(blobs), all))
     }
 
     pub(super) fn append(&self, found: &Arc<FoundFacts>, are_new: bool) -> Result<TableFiles> {

@@ -28,7 +28,6 @@ use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
 use crate::format::task::{BucketHashes, NewBucketFile};
 use crate::paimon::spec::bucket::POSTPONE_BUCKET;
-use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::locked;
@@ -137,7 +136,16 @@ impl PaimonWriter {
         }
         let total_buckets = if count > 0 || count == POSTPONE_BUCKET { count } else { -1 };
         let (bucket, checks_totals) = (plan.bucket(), count > 0 && !replaces);
-        let recorder = Recorder { table: schema.clone(), found, written, total_buckets, bucket, checks_totals };
+        let recorder = Recorder {
+            table: schema.clone(),
+            found,
+            written,
+            total_buckets,
+            bucket,
+            checks_totals,
+            numbers_files: options.data_evolution()?,
+            write_columns: schema.columns_beside_blobs(),
+        };
         Ok(PaimonWriter { writer, changelog, recorder, buckets })
     }
 
@@ -200,13 +208,28 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     if !schema.has_primary_key() && kind == WriteKind::Delete {
         return Err(Error::invalid("rows are deleted by their primary key, but the table has no primary key"));
     }
-    if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
-        return no("tables with columns of type BLOB");
-    }
+    check_blobs(schema)?;
     if options.get("data-file.external-paths").is_some_and(|p| !p.trim().is_empty()) {
         return no("files outside of the table");
     }
     Ok(())
+}
+
+/// Refuses columns of type BLOB that can't be written.
+fn check_blobs(schema: &TableSchema) -> Result<()> {
+    let blobs: Vec<_> = schema.fields.iter().filter(|f| f.ty.has_blobs()).collect();
+    let Some(first) = blobs.first() else { return Ok(()) };
+    let in_files = schema.blob_places();
+    let why = if !schema.options().data_evolution()? || schema.has_primary_key() {
+        "columns of type BLOB are only written to tables with the option data-evolution.enabled and without primary key"
+    } else if in_files.len() < blobs.len() {
+        "descriptors, views, lists and maps of values of type BLOB are not written yet"
+    } else if in_files.len() == schema.fields.len() {
+        "tables that only have columns of type BLOB are not written yet"
+    } else {
+        return Ok(());
+    };
+    Err(Error::unsupported(why).with("column", &first.name))
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl ServedFile {
         };
         let format = m.required_string("file-format")?;
         let format = FileFormat::parse(&format)
+            .filter(|format| *format != FileFormat::Blob)
             .ok_or_else(|| Error::unsupported(format!("the server's plan has a file of the format '{format}'")))?;
         let required = |m: &mut OwnedMembers, key| m.count(key)?.ok_or_else(|| m.error(key, "is missing"));
         let key_metadata = m.string("key-metadata")?;

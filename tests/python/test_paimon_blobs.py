@@ -1,0 +1,142 @@
+"""Columns of type BLOB of Paimon tables, whose values are in files of their own."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+
+OPTIONS = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "blob-field": "pic"}
+SCHEMA = pa.schema([("id", pa.int32()), ("part", pa.string()), ("pic", pa.binary())])
+
+
+def rows(ids: range) -> pa.Table:
+    pictures = [None if i % 5 == 2 else bytes([i % 256]) * i for i in ids]
+    return pa.table([list(ids), [f"p{i % 2}" for i in ids], pictures], schema=SCHEMA)
+
+
+def create(folder: Path, by: list[str] | None = None, **options: str) -> fz.Table:
+    catalog = fz.catalog("blobs", warehouse=str(folder))
+    catalog.create_namespace("db", if_not_exists=True)
+    properties = {**OPTIONS, **{name.replace("_", "-"): value for name, value in options.items()}}
+    return catalog.create_table("db.t", SCHEMA, by or [], format="paimon", properties=properties)
+
+
+def found(table: fz.Table, **scan: Any) -> list[dict[str, Any]]:
+    return sorted(table.scan(**scan).to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+def blob_files(table: fz.Table) -> list[Path]:
+    return sorted(Path(table.location).rglob("*.blob"))
+
+
+def test_values_come_back(tmp_path: Path) -> None:
+    table = create(tmp_path, ["part"], target_file_size="2 kb")
+    schema = json.loads((Path(table.location) / "schema" / "schema-0").read_text())
+    assert [field["type"] for field in schema["fields"]] == ["INT", "STRING", "BLOB"]
+    table = table.append(rows(range(100)))
+    table = table.append(rows(range(100, 150)))
+    assert found(table) == rows(range(150)).to_pylist()
+    assert found(table, filter="part = 'p1' and id < 20", select=["pic", "id"]) == [
+        {"pic": row["pic"], "id": row["id"]} for row in rows(range(20)).to_pylist() if row["id"] % 2
+    ]
+    assert table.scan(filter="pic is null").count() == 30
+    assert table.scan(select=["id"]).count() == table.scan().count() == 150
+    values = table.scan(filter="id in (3, 7)", select=["pic"]).to_arrow()
+    assert sorted(values["pic"].to_pylist()) == [b"\3" * 3, b"\7" * 7]
+    ids = table.scan(select=["_row_id", "id", "pic"]).to_arrow().to_pylist()
+    assert len({row["_row_id"] for row in ids}) == 150
+
+
+def test_large_values_come_in_small_batches(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    value = bytes(range(256)) * 40_000
+    data = pa.table([[1, 2, 3], ["a"] * 3, [value, None, value[1:]]], schema=SCHEMA)
+    table = table.append(data)
+    batches = list(table.scan(select=["pic"]).to_batches())
+    assert [batch["pic"].to_pylist() for batch in batches] == [[value, None, value[1:]]] or len(batches) > 1
+    assert found(table) == data.to_pylist()
+
+
+def test_messages_of_other_processes(tmp_path: Path) -> None:
+    table = create(tmp_path, blob_target_file_size="100 b")
+    messages = []
+    for start in (0, 30):
+        with table.writer() as writer:
+            writer.write(rows(range(start, start + 30)))
+            messages.append(pickle.loads(pickle.dumps(writer.finish())))
+    table = table.commit(messages)
+    assert found(table) == rows(range(60)).to_pylist()
+    assert len(blob_files(table)) > 4
+    for split in table.scan().plan():
+        again = pickle.loads(pickle.dumps(split))
+        assert sum(batch.num_rows for batch in again.read()) > 0
+
+
+def test_maintenance_keeps_and_removes_blobs(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table = table.append(rows(range(10)))
+    first = set(blob_files(table))
+    table = table.overwrite(rows(range(10, 20)))
+    assert len(blob_files(table)) == 2
+    removed = table.maintain.remove_orphan_files(older_than="2099-01-01")
+    assert len(blob_files(table)) == 2, removed
+    table.maintain.expire_snapshots(retain_last=1, older_than="2099-01-01")
+    assert len(blob_files(table)) == 1
+    assert not first & set(blob_files(table))
+    assert found(fz.open_table(table.location)) == rows(range(10, 20)).to_pylist()
+
+
+def test_an_aborted_writer_leaves_no_blobs(tmp_path: Path) -> None:
+    table = create(tmp_path, blob_target_file_size="100 b")
+    with pytest.raises(ZeroDivisionError), table.writer() as writer:
+        writer.write(rows(range(100)))
+        raise ZeroDivisionError
+    assert blob_files(table) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"blob-field": "picture"}, "no column 'picture'"),
+        ({"blob-field": "id"}, "can't be of type BLOB"),
+    ],
+)
+def test_columns_that_can_not_have_the_type(tmp_path: Path, options: dict[str, str], reason: str) -> None:
+    catalog = fz.catalog("blobs", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    with pytest.raises(fz.InvalidInputError, match=reason):
+        catalog.create_table("db.t", SCHEMA, format="paimon", properties={**OPTIONS, **options})
+
+
+def test_tables_without_data_evolution_take_no_blobs(tmp_path: Path) -> None:
+    catalog = fz.catalog("blobs", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, format="paimon", properties={"bucket": "-1", "blob-field": "pic"})
+    with pytest.raises(fz.UnsupportedError, match=r"data-evolution.enabled.*pic"):
+        table.append(rows(range(3)))
+
+
+def test_damaged_values_are_refused(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(10)))
+    (path,) = blob_files(table)
+    sound = path.read_bytes()
+    path.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+    with pytest.raises(fz.CorruptTableError, match=path.name):
+        table.scan().to_arrow()
+    assert table.scan(select=["id"]).to_arrow().num_rows == 10
+    path.write_bytes(sound[:-1])
+    with pytest.raises(fz.FrazilError, match=path.name):
+        table.scan().to_arrow()
+
+
+def test_later_changes_of_columns_win(tmp_path: Path) -> None:
+    """Files of one append must not look newer than a later commit: their sequence number is the commit's."""
+    table = create(tmp_path, target_file_size="4 kb").append(rows(range(20_000)))
+    files = table.inspect.data_files().to_pylist()
+    assert len(files) > 3
+    assert {(file["min_sequence_number"], file["max_sequence_number"]) for file in files} == {(1, 1)}
