@@ -1,4 +1,4 @@
-"""Columns of type BLOB, whose values are in files of their own: Java Paimon's tables in Frazil, and Frazil's in Java."""
+"""Columns of type BLOB, whose values are in files of their own: Java's tables in Frazil, and Frazil's in Java."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from java_side import assert_whole
-from paimon_java import DATABASE, Paimon, PaimonTable
+from paimon_java import DATABASE, LAST_IDENTIFIER, Paimon, PaimonTable
 
 import frazil as fz
 
@@ -28,8 +28,8 @@ def made(ids: range) -> list[Row]:
 def java_writes(table: PaimonTable, rows: list[Row]) -> None:
     """One commit of rows."""
     api, loaded = table.api, table.load()
-    builder = loaded.newBatchWriteBuilder()
-    writer = builder.newWrite().withIOManager(api.disk.IOManager.create(str(table.paimon.folder)))
+    writer = loaded.newWrite(table.user)
+    writer.withIOManager(api.disk.IOManager.create(str(table.paimon.folder)))
     for id_, name, *blobs in rows:
         row = api.data.GenericRow(4)
         row.setField(0, id_)
@@ -37,16 +37,18 @@ def java_writes(table: PaimonTable, rows: list[Row]) -> None:
         for at, blob in enumerate(blobs, 2):
             row.setField(at, None if blob is None else api.data.BlobData(blob))
         writer.write(row)
-    builder.newCommit().commit(writer.prepareCommit())
+    commit = loaded.newCommit(table.user)
+    commit.commit(LAST_IDENTIFIER, writer.prepareCommit(True, LAST_IDENTIFIER))
+    commit.close()
     writer.close()
 
 
 def java_reads(table: PaimonTable, options: Mapping[str, object] | None = None) -> list[Row]:
     """All rows, by `id`."""
-    builder = table.load(options).newReadBuilder()
+    loaded = table.load(options)
     found = []
-    for split in builder.newScan().plan().splits():
-        rows = table.api.reader.RecordReaderIterator(builder.newRead().createReader(split))
+    for split in loaded.newScan().plan().splits():
+        rows = table.api.reader.RecordReaderIterator(loaded.newRead().createReader(split))
         while rows.hasNext():
             row = rows.next()
             name = None if row.isNullAt(1) else row.getString(1).toString()
@@ -109,14 +111,18 @@ def test_frazil_tables(paimon: Paimon, tmp_path: Path, sizes: dict[str, object])
     assert_whole(str(java.root))
 
 
-def test_deleted_rows(paimon: Paimon) -> None:
-    table = paimon.create("blobs", COLUMNS, options={**OPTIONS, "deletion-vectors.enabled": "true"})
+def test_updated_columns(paimon: Paimon) -> None:
+    """Java takes each column from the newest file that has it: one that Frazil wrote."""
+    table = paimon.create("blobs", COLUMNS, options=OPTIONS)
     java_writes(table, made(range(20)))
-    name = next(file["file_path"] for file in table.open().inspect.data_files().to_pylist())
-    assert not name.endswith(".blob")
-    table.delete_positions([0, 3, 19])
-    wanted = [row for row in made(range(20)) if row[0] not in (0, 3, 19)]
-    assert frazil_reads(table.open()) == wanted
+    table.open().update("id % 2 = 1", {"name": "odd"})
+    wanted = [(i, "odd" if i % 2 else name, *blobs) for i, name, *blobs in made(range(20))]
+    assert java_reads(table) == frazil_reads(table.open()) == wanted
+    java_writes(table, made(range(20, 30)))
+    table.open().update("id >= 18", {"name": None})
+    wanted = [(i, None if i >= 18 else name, *blobs) for i, name, *blobs in [*wanted, *made(range(20, 30))]]
+    assert java_reads(table) == frazil_reads(table.open()) == wanted
+    assert_whole(str(table.root))
 
 
 def test_descriptors_name_the_bytes(paimon: Paimon) -> None:

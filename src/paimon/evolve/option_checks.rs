@@ -43,6 +43,7 @@ const TYPED: &[(AllowedValues, &[&str])] = &[
         &[
             "aggregation.remove-record-on-delete",
             "alter-column-null-to-not-null.disabled",
+            "blob-as-descriptor",
             "changelog-producer.row-deduplicate",
             "compaction.force-rewrite-all-files",
             "compaction.force-up-level-0",
@@ -103,6 +104,7 @@ const TYPED: &[(AllowedValues, &[&str])] = &[
     (
         AllowedValues::Bytes,
         &[
+            "blob.target-file-size",
             "compaction.incremental-size-threshold",
             "compaction.total-size-threshold",
             "deletion-vector.index-file.target-size",

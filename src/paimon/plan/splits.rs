@@ -422,7 +422,9 @@ impl<'p> Splitter<'p> {
                 [only] => self.task_with(place, only, *vector),
                 _ => {
                     let mut group = group.clone();
-                    group.sort_by_key(|e| self.number(*e, |c| &c.max_sequence_number));
+                    // The oldest file that has all rows describes the task.
+                    let is_part = |e: &PlannedEntry| self.name(*e).is_ok_and(is_part);
+                    group.sort_by_key(|e| (is_part(e), self.number(*e, |c| &c.max_sequence_number)));
                     // Positions are the same in all files of the rows.
                     let one = |e| Ok(ScanTask { residual: nothing.clone(), ..self.task_with(place, e, *vector)? });
                     joined(place, group.into_iter().map(|e| Ok(vec![one(e)?])).collect::<Result<_>>()?)

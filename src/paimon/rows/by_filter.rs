@@ -87,7 +87,7 @@ impl PaimonTable {
                 .with("table", table.location())
                 .hint("Delete the rows, then append the new ones, or filter by partition columns only"));
         }
-        table.check_changeable()?;
+        table.check_deletes()?;
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
         match table.file_change(filter, Fate::Gone, added)? {
             Some(planned) => self.commit_once(planned, options),
@@ -119,7 +119,9 @@ impl PaimonTable {
         let store = self.folder().store().as_ref();
         let inserted = (!added.is_empty()).then(|| row_count(&added));
         let new = Unpublished { store, data: added, index: Vec::new() };
-        self.check_changeable()?;
+        if matches!(fate, Fate::Gone) {
+            self.check_deletes()?;
+        }
         let scan = self.found(filter)?;
         let hits = hits(&scan)?;
         let rows = hits.iter().map(FileHits::rows).sum();

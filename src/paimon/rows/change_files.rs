@@ -47,12 +47,12 @@ impl PaimonTable {
         self.scan_newest(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
     }
 
-    /// Refuses tables with files that can't be changed row by row.
-    pub(crate) fn check_changeable(&self) -> Result<()> {
+    /// Refuses deletes of rows of tables whose files can't be written again without them.
+    pub(crate) fn check_deletes(&self) -> Result<()> {
         match self.table_schema().options().data_evolution()? {
             false => Ok(()),
             true => Err(PAIMON
-                .lacks("changes of rows of tables with 'data-evolution.enabled'")
+                .lacks("deletes of rows of tables with 'data-evolution.enabled'")
                 .with("table", self.location())
                 .hint("Whole partitions can be deleted, and rows if 'deletion-vectors.enabled' is true")),
         }
@@ -67,6 +67,9 @@ impl PaimonTable {
         mut new: Unpublished<'_>,
         counts: BTreeMap<String, String>,
     ) -> Result<Option<PlannedCommit>> {
+        if self.table_schema().options().data_evolution()? {
+            return self.change_columns(scan, &hits, fate, new, counts);
+        }
         let vectors = self.table_schema().options().deletion_vectors()?;
         let removed: Vec<DataFile>;
         let index;

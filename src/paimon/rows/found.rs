@@ -37,13 +37,24 @@ fn left(task: &ScanTask) -> Option<i64> {
     task.data_file.record_count.checked_sub(deleted)
 }
 
+/// The tasks of a scan whose rows are changed together: single files, or files with columns of the same rows.
+///
+/// # Errors
+/// Errors of planning.
+pub(super) fn changed_tasks(scan: &PaimonScan) -> Result<Vec<ScanTask>> {
+    match scan.table_schema().options().data_evolution()? {
+        true => Ok(scan.tasks()?.collect()),
+        false => scan.files(),
+    }
+}
+
 /// The rows that a scan of a table without primary key finds. Files are not read if metadata proves that all their rows
 /// match.
 ///
 /// # Errors
 /// Errors of planning and reading; a cancellation.
 pub(crate) fn hits(scan: &PaimonScan) -> Result<Vec<FileHits>> {
-    let tasks = scan.files()?;
+    let tasks = changed_tasks(scan)?;
     let reader = scan.placed_reader(&[]);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let Some(task) = tasks.get(i).filter(|t| *t.residual != BoundPredicate::True) else { return Ok(None) };

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 
 use super::change_files::Unpublished;
 use super::fate::Fate;
-use super::found::FileHits;
+use super::found::{FileHits, changed_tasks};
 use super::keyed;
 use super::planned_commit::PlannedCommit;
 use super::row_matcher::RowMatcher;
@@ -61,7 +61,6 @@ impl PaimonTable {
     pub(crate) fn merge_rows(&self, merge: &Merge, rows: RowReader, options: &CommitOptions) -> Result<PaimonTable> {
         let rows = SourceRows::read(rows)?;
         self.commit_planned(options, &|table| {
-            table.check_changeable()?;
             let keyed = table.table_schema().has_primary_key();
             let on = if keyed && merge.on.is_empty() { &table.table_schema().primary_keys } else { &merge.on };
             if keyed {
@@ -189,7 +188,7 @@ impl PaimonTable {
 
 /// The rows of each file that a merge changes.
 fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &RowMatcher) -> Result<(Vec<FileHits>, MergeCounts)> {
-    let tasks = scan.files()?;
+    let tasks = changed_tasks(scan)?;
     let reader = scan.placed_reader(fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let (mut found, mut counts) = (PositionSet::default(), MergeCounts::default());

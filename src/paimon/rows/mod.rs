@@ -4,6 +4,7 @@
 //! after conflicts.
 //!
 //! - `aligned`: deleting rows of tables whose columns are in several files
+//! - `column_files`: updating rows of such tables by new files of the changed columns
 //! - `change_files`: changing rows of tables without primary key, file by file
 //! - `fate`: the result for the rows that a change finds
 //! - `found`: finds the rows that a filter matches, file by file
@@ -17,6 +18,7 @@ mod aligned;
 pub(crate) mod by_filter;
 pub(crate) mod change_files;
 pub(crate) mod change_rows;
+mod column_files;
 pub(crate) mod fate;
 pub(crate) mod found;
 pub(super) mod keyed;

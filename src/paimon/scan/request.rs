@@ -27,7 +27,7 @@ const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
 
 /// The options of Paimon that a scan may override: the version that is read, and how it is planned. A misspelt option
 /// must not be ignored.
-const SCAN_OPTIONS: [&str; 26] = [
+const SCAN_OPTIONS: [&str; 27] = [
     "scan.mode",
     "scan.snapshot-id",
     "scan.tag-name",
@@ -54,6 +54,7 @@ const SCAN_OPTIONS: [&str; 26] = [
     "source.split.target-size",
     "source.split.open-file-cost",
     "file-index.read.enabled",
+    "blob-as-descriptor",
 ];
 
 /// The prefixes of options that name a version, or a start that implies one.

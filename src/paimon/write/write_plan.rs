@@ -238,21 +238,12 @@ impl<'t> WritePlan<'t> {
         let all = plain(self.columns.fields.to_vec());
         let blobs = self.table.blob_places();
         let others: Vec<usize> = (0..all.fields.len()).filter(|at| !blobs.contains(at)).collect();
-        let fields: Vec<DataField> = others.iter().filter_map(|at| self.table.fields.get(*at).cloned()).collect();
         let indexes = self.indexes()?;
-        let finder = FactFinder {
-            key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
-            value_stats: StatsConfig::of_values(&fields, &[], &self.options, self.level, self.format)?,
-            first_value: 0,
-            keyed: None,
-            indexes: if blobs.is_empty() { indexes } else { indexes.map(|plan| plan.among(&others)).transpose()? },
-            found: found.clone(),
-        };
-        let stored = plain(others.iter().filter_map(|at| all.fields.get(*at).cloned()).collect());
-        let settings = self.settings(stored, &ExactTypes(self.table.declared().as_ref().clone()), finder)?;
         if blobs.is_empty() {
-            return Ok((settings, all));
+            return Ok((self.files_of(&others, indexes, found)?, all));
         }
+        let indexes = indexes.map(|plan| plan.among(&others)).transpose()?;
+        let settings = self.files_of(&others, indexes, found)?;
         let name = |at: usize| self.table.fields.get(at).map(|field| (at, field.name.clone()));
         let blobs = BlobColumns {
             columns: blobs.into_iter().filter_map(name).collect(),
@@ -262,6 +253,26 @@ impl<'t> WritePlan<'t> {
             written: found.blobs.clone(),
         };
         Ok((settings.with_blobs(blobs), all))
+    }
+
+    /// How files of these columns are made.
+    pub(super) fn files_of(
+        &self,
+        places: &[usize],
+        indexes: Option<Arc<IndexPlan>>,
+        found: &Arc<FoundFacts>,
+    ) -> Result<FileSettings> {
+        let fields: Vec<DataField> = places.iter().filter_map(|at| self.table.fields.get(*at).cloned()).collect();
+        let finder = FactFinder {
+            key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
+            value_stats: StatsConfig::of_values(&fields, &[], &self.options, self.level, self.format)?,
+            first_value: 0,
+            keyed: None,
+            indexes,
+            found: found.clone(),
+        };
+        let stored = plain(places.iter().filter_map(|at| self.columns.fields.get(*at).cloned()).collect());
+        self.settings(stored, &ExactTypes(self.table.declared().as_ref().clone()), finder)
     }
 
     pub(super) fn append(&self, found: &Arc<FoundFacts>, are_new: bool) -> Result<TableFiles> {

@@ -78,6 +78,17 @@ impl Assignments {
         Ok(Assignments { fields: schema.fields.clone(), new })
     }
 
+    /// The names of the columns that get new values.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        let assigned = self.fields.iter().zip(&self.new).filter(|(_, new)| !matches!(new, New::Same));
+        assigned.map(|(field, _)| field.name.as_str())
+    }
+
+    /// Whether a column gets the values of the column at this place.
+    pub(crate) fn copies(&self, place: usize) -> bool {
+        self.new.iter().any(|new| matches!(new, New::Copy(from) if *from == place))
+    }
+
     /// Rows after the update. They have the columns of the schema first; others are left out.
     ///
     /// # Errors

@@ -1,0 +1,232 @@
+//! Updating rows of tables whose columns are in several files: new files of the changed columns.
+//!
+//! A new file has the changed columns of all rows of a group, with the old values of the other rows. Scans take each
+//! column from the newest file that has it. Deletion vectors stay as they are.
+//!
+//! Source: Java's `MergeIntoPaimonDataEvolutionTable`, `DataEvolutionPaimonWriter`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::error::ArrowError;
+
+use super::change_files::Unpublished;
+use super::fate::Fate;
+use super::found::FileHits;
+use super::planned_commit::PlannedCommit;
+use crate::data::arrow::schema::to_arrow;
+use crate::data::read::read_ahead::ScanReader;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::{FileContent, MergeSection, ScanTask};
+use crate::paimon::commit::changes::Changes;
+use crate::paimon::commit::producer::Commit;
+use crate::paimon::manifest::index_manifest::read_index_manifest;
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::state::{PAIMON, PaimonTable};
+use crate::paimon::write::column_writer::ColumnWriter;
+use crate::parallel::check_cancelled;
+use crate::rows::row_changes::placed::{Placed, found_among, placed};
+use crate::types::{FieldId, Schema};
+
+fn misfit(e: ArrowError) -> Error {
+    Error::invalid("changed rows do not fit the table").because(e)
+}
+
+impl PaimonTable {
+    /// Writes the changed columns of the groups of rows that some hits are in.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns of type BLOB, and for merges that delete rows; errors of reading and writing; a
+    /// cancellation.
+    pub(super) fn change_columns(
+        &self,
+        scan: &PaimonScan,
+        hits: &[FileHits],
+        fate: Fate<'_>,
+        mut new: Unpublished<'_>,
+        counts: BTreeMap<String, String>,
+    ) -> Result<Option<PlannedCommit>> {
+        let changed = self.changed_columns(fate)?;
+        if !hits.is_empty() {
+            let rewriter = Rewriter::new(self, scan, fate, &changed)?;
+            let mut writer = ColumnWriter::new(self, &changed)?;
+            for hit in hits {
+                rewriter.rewrite(hit, fate, &mut writer).with("rewritten", &hit.task.data_file.path)?;
+            }
+            let next = scan.snapshot_id().and_then(|id| id.checked_add(1)).unwrap_or(1);
+            new.data.extend(writer.finish(next)?);
+        }
+        let (added, index_files) = new.taken();
+        let changes = Changes { added, index_files, ..Changes::default() };
+        // A column that another commit changed meanwhile would get its old values back.
+        let commit = |changes| Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
+        Ok((!changes.is_empty()).then(|| (commit(changes), counts)))
+    }
+
+    /// The places of the columns that a change sets.
+    fn changed_columns(&self, fate: Fate<'_>) -> Result<Vec<usize>> {
+        let schema = self.table_schema();
+        let no = |what: &str| PAIMON.lacks(what).with("table", self.location());
+        let names: Vec<&str> = match fate {
+            Fate::Updated(new) => new.columns().collect(),
+            Fate::Merged(matcher) if matcher.may_delete() => {
+                return Err(no("merges that delete rows of tables with 'data-evolution.enabled'")
+                    .hint("Delete the rows by a filter first, in a commit of its own"));
+            }
+            Fate::Merged(matcher) => matcher.updated_columns().collect(),
+            Fate::Gone => return Err(Error::internal("rows are not deleted by files of columns")),
+        };
+        let mut places = Vec::new();
+        for (at, field) in schema.fields.iter().enumerate().filter(|(_, f)| names.contains(&f.name.as_str())) {
+            if field.ty.has_blobs() {
+                return Err(no("changes of columns of type BLOB")
+                    .with("column", &field.name)
+                    .hint("Java Paimon does it"));
+            }
+            if schema.partition_keys.contains(&field.name) {
+                return Err(no("changes of partition columns of tables with 'data-evolution.enabled'")
+                    .with("column", &field.name)
+                    .hint("Delete the rows, and append them to the other partition"));
+            }
+            places.push(at);
+        }
+        self.check_not_indexed(&places)?;
+        Ok(places)
+    }
+
+    /// Refuses changes of columns whose global index would name rows by their old values.
+    ///
+    /// Source: Java's option `global-index.column-update-action`, whose default is `THROW_ERROR`.
+    fn check_not_indexed(&self, places: &[usize]) -> Result<()> {
+        let manifest = self.metadata().snapshot.as_ref().and_then(|s| s.index_manifest.as_deref());
+        let Some(name) = manifest else { return Ok(()) };
+        let entries = read_index_manifest(self.folder().manifests(), name)?;
+        let indexed: Vec<FieldId> = entries
+            .iter()
+            .filter_map(|entry| entry.global.as_ref())
+            .flat_map(|index| index.extra_field_ids.iter().flatten().copied().chain([index.field_id]))
+            .collect();
+        let fields = places.iter().filter_map(|at| self.table_schema().fields.get(*at));
+        match fields.into_iter().find(|field| indexed.contains(&field.id)) {
+            None => Ok(()),
+            Some(field) => Err(PAIMON
+                .lacks("changes of columns that have a global index")
+                .with("table", self.location())
+                .with("column", &field.name)
+                .hint("Drop the index first: table.maintain.drop_global_index(columns, kind)")),
+        }
+    }
+}
+
+/// Reads groups of rows, and gives their columns new values.
+struct Rewriter {
+    reader: ScanReader,
+    /// The places of the columns that are read. The others are null.
+    read: Vec<usize>,
+    /// All columns, with nulls.
+    whole: SchemaRef,
+    changed: Vec<usize>,
+}
+
+impl Rewriter {
+    fn new(table: &PaimonTable, scan: &PaimonScan, fate: Fate<'_>, changed: &[usize]) -> Result<Rewriter> {
+        let fields = &table.schema().fields;
+        let read: Vec<usize> = match fate {
+            // No other column decides about the new values. Large values need not be read.
+            Fate::Updated(new) => (0..fields.len()).filter(|at| changed.contains(at) || new.copies(*at)).collect(),
+            _ => (0..fields.len()).collect(),
+        };
+        let columns: Vec<_> = read.iter().filter_map(|at| fields.get(*at).cloned()).collect();
+        let whole = to_arrow(&Schema::new(0, fields.to_vec(), Vec::new()))?;
+        let optional = whole.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        Ok(Rewriter {
+            reader: scan.placed_reader(&columns),
+            read,
+            whole: Arc::new(ArrowSchema::new(optional.collect::<Vec<_>>())),
+            changed: changed.to_vec(),
+        })
+    }
+
+    /// Writes the changed columns of all rows of a hit's group.
+    fn rewrite(&self, hit: &FileHits, fate: Fate<'_>, writer: &mut ColumnWriter) -> Result<()> {
+        let rows = hit.task.data_file.as_ref();
+        if rows.content != FileContent::Data || rows.first_row_id.is_none() {
+            return Err(Error::corrupt("the rows of a file have no ids"));
+        }
+        writer.begin(rows, newest(&hit.task))?;
+        for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
+            check_cancelled()?;
+            let after = self.after(&placed(batch?)?, hit, fate)?;
+            writer.write(&after.project(&self.changed).map_err(misfit)?)?;
+        }
+        writer.end()
+    }
+
+    /// Rows with the columns of the table. Those that were not read are null.
+    fn whole(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let column = |at: usize| -> ArrayRef {
+            let found = self.read.iter().position(|read| *read == at).and_then(|place| rows.columns().get(place));
+            found.cloned().unwrap_or_else(|| new_null_array(self.whole.field(at).data_type(), rows.num_rows()))
+        };
+        let columns = (0..self.whole.fields().len()).map(column).collect();
+        RecordBatch::try_new(self.whole.clone(), columns).map_err(misfit)
+    }
+
+    /// Rows after the change, in their order.
+    fn after(&self, rows: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
+        let whole = self.whole(&rows.rows)?;
+        let changed = match &hit.positions {
+            Some(positions) => found_among(&rows.positions, positions),
+            None => BooleanBuffer::new_set(whole.num_rows()),
+        };
+        if changed.count_set_bits() == 0 {
+            return Ok(whole);
+        }
+        let old = filter_record_batch(&whole, &BooleanArray::new(changed.clone(), None)).map_err(misfit)?;
+        let new = match fate {
+            Fate::Updated(new) => new.apply(&old)?,
+            Fate::Merged(matcher) => matcher.fates(&old)?.rows,
+            Fate::Gone => return Err(Error::internal("rows are not deleted by files of columns")),
+        };
+        if new.num_rows() != old.num_rows() {
+            return Err(Error::internal("a change lost rows"));
+        }
+        let new = RecordBatch::try_new(self.whole.clone(), new.columns().to_vec()).map_err(misfit)?;
+        let mut replaced = 0..new.num_rows();
+        let from: Vec<(usize, usize)> = (0..whole.num_rows())
+            .map(|row| match changed.value(row) {
+                true => (1, replaced.next().unwrap_or_default()),
+                false => (0, row),
+            })
+            .collect();
+        interleave_record_batch(&[&whole, &new], &from).map_err(misfit)
+    }
+}
+
+/// The greatest sequence number of the files of a task.
+fn newest(task: &ScanTask) -> i64 {
+    let number = |task: &ScanTask| task.data_file.bucket_file.as_ref().map_or(0, |file| file.max_sequence_number);
+    let of_section = task.merge.iter().flat_map(|section| section.runs.iter().flatten()).map(number);
+    of_section.fold(number(task), i64::max)
+}
+
+/// A task that reads all rows of its group, also those that are deleted: a new file has the same rows.
+fn with_deleted_rows(task: &ScanTask) -> ScanTask {
+    let all = |task: &ScanTask| ScanTask {
+        residual: Arc::new(BoundPredicate::True),
+        deletes: Vec::new(),
+        change: None,
+        merge: None,
+        ..task.clone()
+    };
+    let section = task.merge.as_ref().map(|section| {
+        let runs = section.runs.iter().map(|run| run.iter().map(all).collect()).collect();
+        Arc::new(MergeSection { runs, before: None })
+    });
+    ScanTask { merge: section, ..all(task) }
+}
