@@ -1,6 +1,6 @@
 //! Columns of type BLOB, whose values are written to files of their own.
 //!
-//! A file of the other columns and the files of blobs beside it have the same rows. A file of blobs has one column. It
+//! A file of the other columns and its files of blobs have the same rows. A file of blobs has one column. It
 //! ends after the value that reaches its target size, so there may be several.
 //!
 //! Source: Java's `DedicatedFormatRollingFileWriter`, `MultipleBlobFileWriter`.
@@ -41,7 +41,7 @@ pub(crate) struct BlobFile {
     pub size_bytes: i64,
 }
 
-/// The files of blobs beside each file of other columns. Those that are not released are deleted at the end.
+/// The files of blobs that belong to each file of other columns. Those that are not released are deleted at the end.
 pub(crate) struct WrittenBlobs {
     store: Arc<dyn Store>,
     files: Mutex<HashMap<String, Vec<BlobFile>>>,
@@ -52,8 +52,8 @@ impl WrittenBlobs {
         WrittenBlobs { store, files: Mutex::default() }
     }
 
-    /// The files beside the file at `path`, column by column in the order of rows.
-    pub(crate) fn beside(&self, path: &str) -> Vec<BlobFile> {
+    /// The files of blobs that belong to the file at `path`, column by column in the order of rows.
+    pub(crate) fn of_file(&self, path: &str) -> Vec<BlobFile> {
         locked(&self.files).get(path).cloned().unwrap_or_default()
     }
 
@@ -76,7 +76,7 @@ impl Drop for WrittenBlobs {
     }
 }
 
-/// A file of the other columns, and the files of blobs beside it.
+/// A file of the other columns, and its files of blobs.
 pub(crate) struct FileWithBlobs {
     file: Box<dyn NewFile>,
     settings: Arc<BlobColumns>,

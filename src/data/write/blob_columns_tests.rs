@@ -60,7 +60,7 @@ fn values(file: &BlobFile) -> Vec<Option<Vec<u8>>> {
 }
 
 #[test]
-fn blobs_are_written_beside_the_other_columns() {
+fn blobs_are_written_to_files_of_their_own() {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().to_str().unwrap();
     let store: Arc<dyn Store> = Arc::new(LocalStore);
@@ -71,8 +71,8 @@ fn blobs_are_written_beside_the_other_columns() {
     file.write(&rows(0..5)).unwrap();
     file.write(&rows(5..9)).unwrap();
     assert_eq!(file.finish().unwrap().record_count, 9);
-    let beside = written.beside(&path);
-    let of = |column: &str| beside.iter().filter(|f| f.column == column).cloned().collect::<Vec<_>>();
+    let blobs = written.of_file(&path);
+    let of = |column: &str| blobs.iter().filter(|f| f.column == column).cloned().collect::<Vec<_>>();
     // Records have 16 bytes more than their values. A file ends with the value that reaches 60 bytes.
     let counts = |column| of(column).iter().map(|f| f.record_count).collect::<Vec<_>>();
     assert_eq!(counts("pic"), [6, 3]);

@@ -298,8 +298,7 @@ impl TableSchema {
             .all(|mine| other.field_by_id(mine.id).is_none_or(|theirs| theirs.ty.kind == mine.ty.kind))
     }
 
-    /// The places of the columns whose values are in files of blobs. Descriptors and views are in the files of the other
-    /// columns.
+    /// The places of the columns whose values are in files of blobs. Descriptors and views are in other files.
     ///
     /// Source: Java's `BlobType.fieldsInBlobFile`.
     pub fn blob_places(&self) -> Vec<usize> {
@@ -310,7 +309,7 @@ impl TableSchema {
     }
 
     /// The columns that are not in files of blobs; `None` if these are all.
-    pub fn columns_beside_blobs(&self) -> Option<Vec<String>> {
+    pub fn columns_without_blobs(&self) -> Option<Vec<String>> {
         let blobs = self.blob_places();
         let others = self.fields.iter().enumerate().filter(|(at, _)| !blobs.contains(at));
         (!blobs.is_empty()).then(|| others.map(|(_, field)| field.name.clone()).collect())

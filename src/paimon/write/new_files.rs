@@ -65,7 +65,7 @@ impl Recorder {
         let now = now_ms();
         let mut out = Vec::with_capacity(files.len());
         for file in files {
-            let blobs = self.found.blobs.beside(&file.path);
+            let blobs = self.found.blobs.of_file(&file.path);
             let new = self.file(file, now)?;
             let blobs = blobs.into_iter().map(|blob| of_blobs(&new, blob)).collect::<Vec<_>>();
             out.push(new);

@@ -144,7 +144,7 @@ impl PaimonWriter {
             bucket,
             checks_totals,
             numbers_files: options.data_evolution()?,
-            write_columns: schema.columns_beside_blobs(),
+            write_columns: schema.columns_without_blobs(),
         };
         Ok(PaimonWriter { writer, changelog, recorder, buckets })
     }
