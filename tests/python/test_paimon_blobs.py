@@ -102,6 +102,21 @@ def test_a_failed_append_leaves_no_blobs(tmp_path: Path) -> None:
     assert blob_files(table) == []
 
 
+def test_deleted_rows_have_no_values(tmp_path: Path) -> None:
+    options = {"deletion-vectors.enabled": "true", "blob.target-file-size": "60 b"}
+    table = create(tmp_path, options, by=["part"]).append(rows(range(20))).append(rows(range(20, 30)))
+    files = blob_files(table)
+    assert len(files) > 6
+    table = table.delete("id in (0, 5, 19, 20) or pic is null")
+    left = [row for row in rows(range(30)).to_pylist() if row["id"] not in (0, 5, 19, 20) and row["pic"] is not None]
+    assert found(table) == left
+    assert found(table, select=["pic", "id"]) == [{"pic": row["pic"], "id": row["id"]} for row in left]
+    assert table.scan().count() == len(left)
+    assert blob_files(table) == files
+    with pytest.raises(fz.UnsupportedError, match="BLOB"):
+        table.maintain.materialize_deletion_vectors()
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

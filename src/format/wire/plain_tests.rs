@@ -223,7 +223,7 @@ fn a_few_bytes_share_only_a_few_offsets() {
     let (rows, long) = written(&[with(MOST_SAME_OFFSETS + 1), with(MOST_SAME_OFFSETS + 1)]);
     let second = written(&[with(MOST_SAME_OFFSETS + 1)]).1.files.len();
     for head in
-        [HAS_OFFSETS | SAME_OFFSETS | SAME_NUMBERS, SAME_OFFSETS | SAME_NUMBERS, SAME_NUMBERS | 4 << FORMAT_SHIFT]
+        [HAS_OFFSETS | SAME_OFFSETS | SAME_NUMBERS, SAME_OFFSETS | SAME_NUMBERS, SAME_NUMBERS | 5 << FORMAT_SHIFT]
     {
         let mut files = long.files.clone();
         files[second..second + 2].copy_from_slice(&head.to_le_bytes());

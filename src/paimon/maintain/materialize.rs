@@ -22,7 +22,9 @@ use crate::format::task::{FileSource, ReadContext};
 use crate::paimon::commit::producer::{Commit, run_planned};
 use crate::paimon::manifest::entries::DELETE;
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
-use crate::paimon::plan::compact_plan::{BucketFiles, RowGroup, bucket_files, row_groups, task_of_group};
+use crate::paimon::plan::compact_plan::{
+    BucketFiles, RowGroup, bucket_files, check_no_parts, row_groups, task_of_group,
+};
 use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
@@ -134,6 +136,7 @@ impl CompactJob {
         let target = i64::try_from(target_bytes(&self.options(), false)?).unwrap_or(i64::MAX);
         let open_cost = self.options().open_file_cost_bytes()?;
         let (mut out, mut bin, mut filled, mut end) = (Vec::new(), Vec::new(), 0i64, None);
+        check_no_parts(bucket)?;
         for group in row_groups(bucket)? {
             let weight = weight(bucket, &group, open_cost);
             let apart = end.is_some_and(|end: i64| end.checked_add(1) != Some(group.rows.0));

@@ -282,26 +282,36 @@ impl RowGroup {
     }
 }
 
-/// The groups of a bucket's files, by row ids ascending.
+/// Refuses files of blobs and of vectors.
 ///
 /// # Errors
-/// `CorruptTable` for files without row ids, or that overlap without having the same rows; `Unsupported` for files of
-/// blobs and of vectors.
+/// `Unsupported`, naming the file.
+pub(crate) fn check_no_parts(bucket: &BucketFiles) -> Result<()> {
+    match bucket.files.iter().find(|file| is_part(&file.file_name)) {
+        None => Ok(()),
+        Some(file) => Err(Error::unsupported("rows with files of blobs or vectors can't be written again yet")
+            .with("file", &file.file_name)
+            .hint("Java Paimon does it")),
+    }
+}
+
+/// The groups of a bucket's files, by row ids ascending. Files of blobs and of vectors are left out: they have a part of
+/// the rows of other files.
+///
+/// # Errors
+/// `CorruptTable` for files without row ids, or that overlap without having the same rows.
 pub(crate) fn row_groups(bucket: &BucketFiles) -> Result<Vec<RowGroup>> {
-    let mut ranges = Vec::with_capacity(bucket.files.len());
-    for file in &bucket.files {
-        if is_part(&file.file_name) {
-            return Err(Error::unsupported("rows with files of blobs or vectors can't be changed yet")
-                .with("file", &file.file_name)
-                .hint("Java Paimon does it"));
-        }
+    let (mut places, mut ranges) = (Vec::new(), Vec::new());
+    for (at, file) in bucket.files.iter().enumerate().filter(|(_, file)| !is_part(&file.file_name)) {
         let ids = file.row_ids().filter(|(first, last)| *first >= 0 && first <= last);
         ranges.push(ids.ok_or_else(|| Error::corrupt("the rows of a file have no ids").with("file", &file.file_name))?);
+        places.push(at);
     }
     let mut out = Vec::new();
-    for mut files in overlapping(&ranges) {
+    for group in overlapping(&ranges) {
+        let mut rows = group.iter().filter_map(|at| ranges.get(*at).copied());
+        let mut files: Vec<usize> = group.iter().filter_map(|at| places.get(*at).copied()).collect();
         files.sort_by_key(|at| bucket.files.get(*at).map(|f| (f.max_sequence_number, &f.file_name)));
-        let mut rows = files.iter().filter_map(|at| ranges.get(*at).copied());
         let Some(first) = rows.next() else { continue };
         if let Some(other) = rows.find(|other| *other != first) {
             return Err(Error::corrupt("files with columns of the same rows do not cover the same row ids")

@@ -27,7 +27,7 @@ impl PaimonTable {
     /// Deletes the rows that a filter finds; `None` if no row matches.
     ///
     /// # Errors
-    /// As [`PaimonTable::delete_where`]; `Unsupported` for files of blobs and of vectors.
+    /// As [`PaimonTable::delete_where`].
     pub(super) fn delete_aligned(&self, filter: &Predicate) -> Result<Option<PlannedCommit>> {
         let scan = self.found(filter)?;
         let tasks: Vec<ScanTask> = scan.tasks()?.collect();

@@ -15,6 +15,7 @@ use crate::format::request::ScanRequest;
 use crate::format::task::{MergeSection, ScanTask};
 use crate::paimon::spec::binary_row::BinaryRow;
 use crate::paimon::spec::bucket::Bucketing;
+use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::write::new_files::NO_KEY;
 use crate::store::{self, Store};
 use crate::types::Value;
