@@ -53,6 +53,13 @@ ANSWERS = [
 ]
 
 
+# A file of blobs, as pypaimon 2.1 writes it: 'hello', null, no bytes, a placeholder, and three times 00ff.
+BLOBS = (
+    "cf114e5868656c6c6f1500000000000000c8f6a751cf114e581000000000000000537fdf03cf114e5800ff00ff00ff1600000000000000"
+    "f5acd78e2a2b2223300500000001"
+)
+
+
 def write(target: str, name: str, content: bytes) -> None:
     """Writes a seed unless it is too long."""
     if len(content) <= LONGEST:
@@ -62,7 +69,7 @@ def write(target: str, name: str, content: bytes) -> None:
 def main() -> None:
     """Writes all seeds again."""
     shutil.rmtree(HERE / "seeds", ignore_errors=True)
-    for target in [*FILES, *GENERATORS, "filter", "rest_answers"]:
+    for target in [*FILES, *GENERATORS, "filter", "rest_answers", "blob_file"]:
         (HERE / "seeds" / target).mkdir(parents=True)
     for target, patterns in FILES.items():
         found = [path for pattern in patterns for path in sorted(DATA.glob(pattern)) if path.is_file()]
@@ -76,6 +83,7 @@ def main() -> None:
             write(target, f"{number:03}", bytes(numbers.randrange(most) for _ in range(400)))
     for number, text in enumerate(FILTERS):
         write("filter", f"{number:03}", text.encode())
+    write("blob_file", "000", bytes.fromhex(BLOBS))
     tables = [path.read_text() for path in sorted(DATA.glob("metadata/*.json"))[:20]]
     loads = [f'{{"metadata-location": "m", "config": {{"s3.region": "r"}}, "metadata": {text}}}' for text in tables]
     for number, text in enumerate([*ANSWERS, *loads]):

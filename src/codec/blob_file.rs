@@ -17,7 +17,7 @@ use super::avro::encode::put_long;
 use crate::error::{Error, Result};
 
 /// Bytes at the end of every file: the length of the list of lengths, and the version.
-pub(crate) const TAIL_BYTES: usize = 5;
+pub const TAIL_BYTES: usize = 5;
 
 const VERSION: u8 = 1;
 const MAGIC: [u8; 4] = 1_481_511_375_u32.to_le_bytes();
@@ -38,7 +38,8 @@ const PLACEHOLDER: i64 = -2;
 
 /// One value of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BlobPlace {
+pub enum BlobPlace {
+    /// A null.
     Null,
     /// An older file has the value.
     Placeholder,
@@ -48,7 +49,7 @@ pub(crate) enum BlobPlace {
 
 impl BlobPlace {
     /// The bytes of the value itself; `None` if it has none.
-    pub(crate) fn value(&self) -> Option<Range<u64>> {
+    pub fn value(&self) -> Option<Range<u64>> {
         match self {
             BlobPlace::Record(record) => Some(record.start + MAGIC.len() as u64..record.end - AFTER as u64),
             BlobPlace::Null | BlobPlace::Placeholder => None,
@@ -58,13 +59,13 @@ impl BlobPlace {
 
 /// The values of a file, in the order of its rows.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BlobIndex(pub Vec<BlobPlace>);
+pub struct BlobIndex(pub Vec<BlobPlace>);
 
 /// The length of the list of lengths of a file of `size` bytes that ends with `tail`.
 ///
 /// # Errors
 /// `CorruptTable` if the file is shorter than it says; `Unsupported` for other versions.
-pub(crate) fn index_bytes(tail: &[u8], size: u64) -> Result<u64> {
+pub fn index_bytes(tail: &[u8], size: u64) -> Result<u64> {
     let short = || Error::corrupt(format!("a file of blobs of {size} bytes is too short"));
     let (&version, rest) = tail.split_last().ok_or_else(short)?;
     let length = u32::from_le_bytes(*rest.last_chunk::<4>().ok_or_else(short)?);
@@ -84,7 +85,7 @@ impl BlobIndex {
     ///
     /// # Errors
     /// `CorruptTable` for lengths that are impossible or don't fill the file.
-    pub(crate) fn decode(index: &[u8], data: u64) -> Result<BlobIndex> {
+    pub fn decode(index: &[u8], data: u64) -> Result<BlobIndex> {
         let mut cursor = Cursor::new(index);
         let (mut places, mut length, mut offset) = (Vec::new(), 0i64, 0u64);
         while !cursor.rest().is_empty() {
@@ -115,7 +116,7 @@ impl BlobIndex {
 ///
 /// # Errors
 /// `CorruptTable` if magic number, length or checksum are wrong.
-pub(crate) fn payload(record: &[u8]) -> Result<&[u8]> {
+pub fn payload(record: &[u8]) -> Result<&[u8]> {
     let bad = |what| Error::corrupt(format!("a value in a file of blobs has a wrong {what}"));
     let (framed, checksum) = record.split_last_chunk::<4>().ok_or_else(|| bad("length"))?;
     let (value, length) = framed.split_last_chunk::<8>().ok_or_else(|| bad("length"))?;
@@ -130,15 +131,18 @@ pub(crate) fn payload(record: &[u8]) -> Result<&[u8]> {
 }
 
 /// The bytes around a value, and the length that the list of lengths has for it.
-pub(crate) struct BlobRecord {
+pub struct BlobRecord {
+    /// Before the value.
     pub before: Vec<u8>,
+    /// After the value.
     pub after: Vec<u8>,
+    /// Below zero for a null.
     pub length: i64,
 }
 
 impl BlobRecord {
     /// The record of a value, or of a null.
-    pub(crate) fn of(value: Option<&[u8]>) -> BlobRecord {
+    pub fn of(value: Option<&[u8]>) -> BlobRecord {
         let Some(value) = value else {
             return BlobRecord { before: Vec::new(), after: Vec::new(), length: NULL };
         };
@@ -155,7 +159,7 @@ impl BlobRecord {
 ///
 /// # Errors
 /// `Unsupported` for more values than a file can have.
-pub(crate) fn index_and_tail(lengths: &[i64]) -> Result<Vec<u8>> {
+pub fn index_and_tail(lengths: &[i64]) -> Result<Vec<u8>> {
     let (mut out, mut before) = (Vec::with_capacity(lengths.len() + TAIL_BYTES), 0i64);
     for length in lengths {
         put_long(&mut out, length.wrapping_sub(before));
@@ -170,7 +174,7 @@ pub(crate) fn index_and_tail(lengths: &[i64]) -> Result<Vec<u8>> {
 /// The bytes that describe where a value is, which readers get in place of the value.
 ///
 /// Source: Java's `BlobDescriptor`, version 2.
-pub(crate) fn descriptor(path: &str, value: &Range<u64>) -> Vec<u8> {
+pub fn descriptor(path: &str, value: &Range<u64>) -> Vec<u8> {
     let mut out = vec![DESCRIPTOR_VERSION];
     out.extend(DESCRIPTOR_MAGIC.to_le_bytes());
     out.extend((path.len() as u32).to_le_bytes());

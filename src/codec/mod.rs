@@ -2,7 +2,7 @@
 
 pub mod avro;
 pub mod bitmap;
-pub(crate) mod blob_file;
+pub mod blob_file;
 pub mod columns;
 pub mod file_index;
 pub mod long_bitmap;
