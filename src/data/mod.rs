@@ -17,6 +17,7 @@
 //! - [`arrow`] has the Arrow types of table types, transforms of columns, and variants.
 //! - [`declared_types`] has exact types of columns, as a table declares them, and the casts between them.
 //! - [`parquet`], [`avro`] and [`orc`] decode and encode one file format each.
+//! - `blobs` reads and writes columns whose values are in files of their own.
 //! - [`read`] reads files and tasks, also many tasks on several threads.
 //! - [`deletes`] reads delete files and tests rows against them.
 //! - `formula` computes the values that filters ask about.
@@ -29,6 +30,7 @@
 
 pub mod arrow;
 pub mod avro;
+pub(crate) mod blobs;
 #[cfg(test)]
 mod bucket_read_tests;
 #[cfg(test)]

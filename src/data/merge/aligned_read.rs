@@ -2,7 +2,7 @@
 //!
 //! A Paimon table with data evolution adds or changes columns by separate files. Their rows have the order of the rows
 //! in the older files. A column comes from the newest file that has it. It is null if no file has it. Columns of type
-//! BLOB come from files of their own ([`super::blob_column`]).
+//! BLOB come from files of their own ([`crate::data::blobs`]).
 //!
 //! Source: Java's `DataEvolutionSplitRead`.
 
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
-use super::blob_column::{BlobColumn, BlobRows};
 use super::read::{MergeInput, Narrow, file_context, has_rows};
+use crate::data::blobs::read::{BlobColumn, BlobRows};
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::read::bucket_file_columns::columns_of;
 use crate::data::read::live::live_rows;

@@ -11,7 +11,6 @@
 //! `column` is one column of the batches that are merged.
 
 pub(crate) mod aligned_read;
-pub(crate) mod blob_column;
 pub mod buffer;
 pub(crate) mod column;
 pub(crate) mod columns;

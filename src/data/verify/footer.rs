@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::data::avro::read::AvroSource;
-use crate::data::merge::blob_column::read_index;
+use crate::data::blobs::read::read_index;
 use crate::data::orc::file::OrcFile;
 use crate::data::orc::read::OrcSource;
 use crate::data::parquet::file::ParquetFile;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 
-use super::blob_columns::{BlobColumns, FileWithBlobs};
 use super::metrics::MetricsConfig;
 use super::new_file::{FileObserver, NewFile, ObservedFile, Purpose};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::avro::write::{AvroSettings, NewAvroFile};
+use crate::data::blobs::write::{BlobColumns, FileWithBlobs};
 use crate::data::declared_types::stored::ExactTypes;
 use crate::data::orc::write::{NewOrcFile, OrcSettings};
 use crate::data::parquet::schema::without_unknown;

@@ -8,13 +8,10 @@
 //! begins a [`new_file`] of the format that the table wants. [`metrics`] collects the values that manifests record for
 //! a file. [`table_rows`] is for tables of a format that changes rows in more ways.
 //!
-//! [`blob_columns`] writes columns of type BLOB to files of their own.
-//!
 //! `conform_leaf` converts single columns, and `refusal` says why a value does not fit. `stored_columns` leaves out
 //! columns that files do not store. `bounds_truncate` shortens bounds, and [`distinct`] counts distinct values.
 //! `properties` reads table properties for files of one format.
 
-pub(crate) mod blob_columns;
 pub(crate) mod bounds_truncate;
 pub mod conform;
 pub(crate) mod conform_leaf;

@@ -28,7 +28,7 @@ use crate::paimon::manifest::folder::ManifestFolder;
 use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
 use crate::paimon::manifest::list::PaimonManifestFile;
 use crate::paimon::manifest::live::data_manifests;
-use crate::paimon::rows::change_files::Unpublished;
+use crate::paimon::rows::unpublished::Unpublished;
 use crate::paimon::rows::vectors;
 use crate::paimon::spec::partition::TablePaths;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
@@ -408,7 +408,7 @@ fn new_index(
     gone: &[(Vec<u8>, i32, String)],
 ) -> Result<(Vec<IndexEntry>, Vec<String>)> {
     let Some(snapshot) = snapshot.filter(|_| !gone.is_empty()) else { return Ok(Default::default()) };
-    let mut new = Unpublished { store: table.folder().store().as_ref(), data: Vec::new(), index: Vec::new() };
+    let mut new = Unpublished::new(table.folder().store().as_ref());
     let entries = vectors::taken_out(table, &index_entries(table, snapshot)?, gone, &mut new.index)?;
     Ok((entries, new.taken().1))
 }

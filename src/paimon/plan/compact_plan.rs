@@ -295,8 +295,8 @@ pub(crate) fn check_no_parts(bucket: &BucketFiles) -> Result<()> {
     }
 }
 
-/// The groups of a bucket's files, by row ids ascending. Files of blobs and of vectors are left out: they have a part of
-/// the rows of other files.
+/// The groups of a bucket's files, by row ids ascending. Files of blobs and of vectors are left out, since they have
+/// only a part of the rows.
 ///
 /// # Errors
 /// `CorruptTable` for files without row ids, or that overlap without having the same rows.

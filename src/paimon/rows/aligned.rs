@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::change_files::Unpublished;
 use super::planned_commit::{PlannedCommit, counted};
+use super::unpublished::Unpublished;
 use super::vectors;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
@@ -45,7 +45,7 @@ impl PaimonTable {
             deleted.push((file.ok_or_else(none)?, positions));
         }
         let store = self.folder().store().as_ref();
-        let mut new = Unpublished { store, data: Vec::new(), index: Vec::new() };
+        let mut new = Unpublished::new(store);
         let index = vectors::changes(self, scan.snapshot(), deleted, &[], &mut new.index)?;
         let (_, index_files) = new.taken();
         let commit = Commit::new(self.folder(), Changes { index, index_files, ..Changes::default() }).owning_files();

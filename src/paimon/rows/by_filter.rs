@@ -9,11 +9,11 @@
 //!
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
-use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, hits};
 use super::keyed;
 use super::planned_commit::{PlannedCommit, counted};
+use super::unpublished::Unpublished;
 use crate::error::{ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
@@ -118,7 +118,8 @@ impl PaimonTable {
         }
         let store = self.folder().store().as_ref();
         let inserted = (!added.is_empty()).then(|| row_count(&added));
-        let new = Unpublished { store, data: added, index: Vec::new() };
+        let mut new = Unpublished::new(store);
+        new.data = added;
         if matches!(fate, Fate::Gone) {
             self.check_deletes()?;
         }

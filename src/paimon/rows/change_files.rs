@@ -8,36 +8,16 @@ use std::collections::BTreeMap;
 use super::fate::Fate;
 use super::found::FileHits;
 use super::planned_commit::PlannedCommit;
+use super::unpublished::Unpublished;
 use super::{rewrite, vectors};
 use crate::error::Result;
 use crate::expr::{Predicate, bind};
 use crate::format::request::ScanRequest;
-use crate::format::task::{DataFile, NewBucketFile};
+use crate::format::task::DataFile;
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
-use crate::store::Store;
-
-/// Files that were written for a commit that has not taken them over; they are deleted unless it does.
-pub(crate) struct Unpublished<'a> {
-    pub(crate) store: &'a dyn Store,
-    pub(crate) data: Vec<NewBucketFile>,
-    pub(crate) index: Vec<String>,
-}
-
-impl Unpublished<'_> {
-    /// Hands over the data files and the index files.
-    pub(crate) fn taken(&mut self) -> (Vec<NewBucketFile>, Vec<String>) {
-        (std::mem::take(&mut self.data), std::mem::take(&mut self.index))
-    }
-}
-
-impl Drop for Unpublished<'_> {
-    fn drop(&mut self) {
-        self.store.discard(self.data.iter().map(|f| &f.file.path).chain(&self.index).cloned().collect());
-    }
-}
 
 impl PaimonTable {
     /// The scan of a filter on the table as it is here.

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 
-use super::change_files::Unpublished;
 use super::fate::Fate;
 use super::found::{FileHits, changed_tasks};
 use super::keyed;
 use super::planned_commit::PlannedCommit;
 use super::row_matcher::RowMatcher;
+use super::unpublished::Unpublished;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;
@@ -79,7 +79,7 @@ impl PaimonTable {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
         let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher)?;
-        let mut new = Unpublished { store, data: Vec::new(), index: Vec::new() };
+        let mut new = Unpublished::new(store);
         let (inserted, rows) = self.insert(matcher)?;
         counts.inserted = rows;
         new.data = inserted.added;
@@ -102,7 +102,7 @@ impl PaimonTable {
             self.write_kind(&mut updates, WriteKind::Update, &fates.rows)?;
             self.write_kind(&mut deletes, WriteKind::Delete, &gone)?;
         }
-        let mut new = Unpublished { store: self.folder().store().as_ref(), data: Vec::new(), index: Vec::new() };
+        let mut new = Unpublished::new(self.folder().store().as_ref());
         let mut changes = Changes::default();
         let mut add = |files: WrittenFiles| {
             new.data.extend(files.added.iter().chain(&files.changelog).cloned());

@@ -11,7 +11,7 @@ use arrow::datatypes::{Int32Type, Int64Type};
 use super::file_indexes::{FileIndexes, IndexPlan, IndexResult, index_path};
 use super::keyed::key_rows::KeyRows;
 use super::stats::{StatsCollector, StatsConfig};
-use crate::data::write::blob_columns::WrittenBlobs;
+use crate::data::blobs::write::WrittenBlobs;
 use crate::data::write::new_file::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
 use crate::format::task::RowStats;

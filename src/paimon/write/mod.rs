@@ -6,7 +6,6 @@
 //!
 //! - `append_rows`: rows of tables without primary key: checks them, and gives them their buckets
 //! - `buckets`: the bucket of every row
-//! - `column_writer`: writes files of some columns of rows that exist
 //! - `default_values`: default values: the value of a column in rows that lack it or have null
 //! - `facts`: facts about a file that are collected while its rows are written
 //! - `file_indexes`: file indexes of new files: in the manifest if they are small, otherwise in files next to
@@ -26,7 +25,6 @@ pub(crate) mod append;
 pub(crate) mod append_rows;
 pub(crate) mod bucket_writer;
 pub(crate) mod buckets;
-pub(crate) mod column_writer;
 pub(crate) mod commit_messages;
 pub(crate) mod default_values;
 pub(crate) mod facts;

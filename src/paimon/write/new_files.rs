@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::facts::FoundFacts;
 use super::names::split_bucket;
 use super::written::{WrittenBuckets, no_sequence_numbers, partition_row};
-use crate::data::write::blob_columns::BlobFile;
+use crate::data::blobs::write::BlobFile;
 use crate::error::{Error, Result};
 use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, NewBucketFile, RowStats};
 use crate::paimon::spec::schema::TableSchema;

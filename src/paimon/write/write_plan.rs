@@ -20,11 +20,11 @@ use super::properties;
 use super::stats::StatsConfig;
 use super::written::WrittenBuckets;
 use crate::data::arrow::schema::to_arrow;
+use crate::data::blobs::write::BlobColumns;
 use crate::data::declared_types::stored::ExactTypes;
 use crate::data::merge::buffer::BufferMerge;
 use crate::data::merge::kind_rows::with_kind;
 use crate::data::merge::rules::ignores_deletes;
-use crate::data::write::blob_columns::BlobColumns;
 use crate::data::write::context::{RowOrder, Sorting, WriteContext};
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::locations::FileLocations;
@@ -102,7 +102,7 @@ pub(super) struct Keyed<'k> {
 }
 
 impl<'t> WritePlan<'t> {
-    pub(super) fn new(
+    pub(crate) fn new(
         table: &PaimonTable,
         schema: &'t TableSchema,
         defaults: &Defaults,
@@ -256,7 +256,7 @@ impl<'t> WritePlan<'t> {
     }
 
     /// How files of these columns are made.
-    pub(super) fn files_of(
+    pub(crate) fn files_of(
         &self,
         places: &[usize],
         indexes: Option<Arc<IndexPlan>>,

@@ -7,14 +7,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::append_rows::with_columns;
-use super::default_values::Defaults;
-use super::facts::FoundFacts;
-use super::limits::check_values;
-use super::names::FileNames;
-use super::new_files::Recorder;
-use super::write_plan::WritePlan;
-use super::written::{WrittenBuckets, no_sequence_numbers};
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::new_file::NewFile;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +14,14 @@ use crate::format::task::{DataFile, FileContent, FileFormat, NewBucketFile};
 use crate::paimon::spec::bucket::UNAWARE_BUCKET;
 use crate::paimon::spec::data_type::DataField;
 use crate::paimon::state::PaimonTable;
+use crate::paimon::write::append_rows::with_columns;
+use crate::paimon::write::default_values::Defaults;
+use crate::paimon::write::facts::FoundFacts;
+use crate::paimon::write::limits::check_values;
+use crate::paimon::write::names::FileNames;
+use crate::paimon::write::new_files::Recorder;
+use crate::paimon::write::write_plan::WritePlan;
+use crate::paimon::write::written::{WrittenBuckets, no_sequence_numbers};
 use crate::store::{Store, Unsynced};
 
 /// Writes one file of the same columns for each group of rows.

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::codec::blob_file::{BlobPlace, payload};
 use crate::data::arrow::schema::to_arrow;
-use crate::data::merge::blob_column::read_index;
+use crate::data::blobs::read::read_index;
 use crate::data::testing::{field, schema};
 use crate::data::write::file_write::FileSettings;
 use crate::data::write::metrics::MetricsConfig;

@@ -29,7 +29,7 @@ const BATCH_BYTES: u64 = 16 << 20;
 const FIRST_TAIL: u64 = 16 << 10;
 
 /// The rows of a column, and how they are read.
-pub(super) struct BlobRows<'a> {
+pub(crate) struct BlobRows<'a> {
     pub store: &'a Arc<dyn Store>,
     pub field: &'a Field,
     /// The row id of the first row.
@@ -43,7 +43,7 @@ pub(super) struct BlobRows<'a> {
 }
 
 /// Streams the values that deletes leave, as batches of one column.
-pub(super) struct BlobColumn {
+pub(crate) struct BlobColumn {
     store: Arc<dyn Store>,
     schema: SchemaRef,
     /// The newest first.
@@ -68,7 +68,7 @@ type Found = ((usize, usize), Range<u64>);
 impl BlobColumn {
     /// # Errors
     /// `CorruptTable` if files of a commit overlap or have no row ids; `Unsupported` for lists and maps of blobs.
-    pub(super) fn new(of: BlobRows<'_>, files: &[&ScanTask]) -> Result<BlobColumn> {
+    pub(crate) fn new(of: BlobRows<'_>, files: &[&ScanTask]) -> Result<BlobColumn> {
         if of.field.ty != Type::Primitive(PrimitiveType::Binary) {
             return Err(Error::unsupported("lists and maps of values of type BLOB can't be read yet")
                 .with("column", &of.field.name)

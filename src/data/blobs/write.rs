@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
-use super::new_file::{NewFile, Written, write_all};
 use crate::codec::blob_file::{BlobRecord, index_and_tail};
+use crate::data::write::new_file::{NewFile, Written, write_all};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::{check_cancelled, locked};
 use crate::store::{Store, StoreWriter, Unsynced};
@@ -80,14 +80,14 @@ impl Drop for WrittenBlobs {
 pub(crate) struct FileWithBlobs {
     file: Box<dyn NewFile>,
     settings: Arc<BlobColumns>,
-    columns: Vec<ColumnFiles>,
+    columns: Vec<ColumnBlobs>,
     unsynced: Arc<Unsynced>,
 }
 
 impl FileWithBlobs {
     /// `file` gets the other columns.
     pub(crate) fn begin(file: Box<dyn NewFile>, settings: Arc<BlobColumns>, unsynced: &Arc<Unsynced>) -> FileWithBlobs {
-        let columns = settings.columns.iter().map(|_| ColumnFiles::default()).collect();
+        let columns = settings.columns.iter().map(|_| ColumnBlobs::default()).collect();
         FileWithBlobs { file, settings, columns, unsynced: unsynced.clone() }
     }
 
@@ -159,7 +159,7 @@ struct NewBlobs<'a> {
 
 /// The files of one column.
 #[derive(Default)]
-struct ColumnFiles {
+struct ColumnBlobs {
     open: Option<OpenBlobs>,
     done: Vec<BlobFile>,
     store: Option<Arc<dyn Store>>,
@@ -173,7 +173,7 @@ struct OpenBlobs {
     lengths: Vec<i64>,
 }
 
-impl Drop for ColumnFiles {
+impl Drop for ColumnBlobs {
     fn drop(&mut self) {
         if let Some(store) = &self.store {
             store.discard(self.done.iter().map(|file| file.path.clone()).collect());
@@ -181,7 +181,7 @@ impl Drop for ColumnFiles {
     }
 }
 
-impl ColumnFiles {
+impl ColumnBlobs {
     fn write(&mut self, values: &BinaryArray, new: &NewBlobs<'_>, path: &dyn Fn(usize) -> String) -> Result<()> {
         self.store.get_or_insert_with(|| new.store.clone());
         for row in 0..values.len() {
@@ -234,5 +234,5 @@ impl OpenBlobs {
 }
 
 #[cfg(test)]
-#[path = "blob_columns_tests.rs"]
+#[path = "write_tests.rs"]
 mod tests;
