@@ -25,6 +25,9 @@ const MAGIC: [u8; 4] = 1_481_511_375_u32.to_le_bytes();
 /// Bytes after a value: the record's length and the checksum.
 const AFTER: usize = 12;
 
+/// The bytes that begin a descriptor.
+const DESCRIPTOR_START: usize = 9;
+
 /// Bytes of a record that are not the value's.
 const FRAME: usize = MAGIC.len() + AFTER;
 
@@ -57,9 +60,15 @@ impl BlobPlace {
     }
 }
 
-/// The values of a file, in the order of its rows.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BlobIndex(pub Vec<BlobPlace>);
+/// The values of a file, in the order of its rows. It holds the file's list of lengths, and nothing for each value.
+#[derive(Clone, Debug)]
+pub struct BlobIndex {
+    list: Vec<u8>,
+    /// The length before, the bytes of the list that were read, and the end of the last value.
+    length: i64,
+    read: usize,
+    offset: u64,
+}
 
 /// The length of the list of lengths of a file of `size` bytes that ends with `tail`.
 ///
@@ -80,35 +89,78 @@ pub fn index_bytes(tail: &[u8], size: u64) -> Result<u64> {
     }
 }
 
+/// The most bytes of a length in the list.
+const MOST_BYTES: u64 = 10;
+
+/// Checks the length of a list of `rows` lengths, before it is read.
+///
+/// # Errors
+/// `CorruptTable` if it can't have them.
+pub fn check_list_bytes(length: u64, rows: u64) -> Result<()> {
+    match (rows..=rows.saturating_mul(MOST_BYTES)).contains(&length) {
+        true => Ok(()),
+        false => Err(Error::corrupt(format!("{length} bytes of a file of blobs can't list its {rows} values"))),
+    }
+}
+
 impl BlobIndex {
-    /// Reads the list of lengths of a file with `data` bytes before it.
+    /// Reads the list of lengths of a file with `rows` values, and `data` bytes before the list.
     ///
     /// # Errors
-    /// `CorruptTable` for lengths that are impossible or don't fill the file.
-    pub fn decode(index: &[u8], data: u64) -> Result<BlobIndex> {
-        let mut cursor = Cursor::new(index);
-        let (mut places, mut length, mut offset) = (Vec::new(), 0i64, 0u64);
-        while !cursor.rest().is_empty() {
-            length = length.wrapping_add(cursor.long()?);
-            places.push(match length {
-                NULL => BlobPlace::Null,
-                PLACEHOLDER => BlobPlace::Placeholder,
-                _ => {
-                    let bytes = u64::try_from(length).ok().filter(|bytes| *bytes >= FRAME as u64);
-                    let end = bytes.and_then(|bytes| offset.checked_add(bytes)).filter(|end| *end <= data);
-                    let end = end.ok_or_else(|| {
-                        let row = places.len();
-                        Error::corrupt(format!("value {row} of a file of blobs has {length} bytes at {offset}"))
-                    })?;
-                    let start = std::mem::replace(&mut offset, end);
-                    BlobPlace::Record(start..end)
-                }
-            });
+    /// `CorruptTable` for lengths that are impossible or don't fill the file, and for another number of values.
+    pub fn decode(list: Vec<u8>, data: u64, rows: u64) -> Result<BlobIndex> {
+        check_list_bytes(list.len() as u64, rows)?;
+        let index = BlobIndex { list, length: 0, read: 0, offset: 0 };
+        let (mut walk, mut count) = (index, 0u64);
+        while walk.step(data)?.is_some() {
+            count += 1;
+            if count > rows {
+                break;
+            }
         }
-        match offset == data {
-            true => Ok(BlobIndex(places)),
-            false => Err(Error::corrupt(format!("the values of a file of blobs have {offset} of its {data} bytes"))),
+        if count != rows {
+            return Err(Error::corrupt(format!("a file of blobs lists {count} values, and the table records {rows}")));
         }
+        match walk.offset == data {
+            true => Ok(BlobIndex { list: walk.list, length: 0, read: 0, offset: 0 }),
+            false => {
+                let offset = walk.offset;
+                Err(Error::corrupt(format!("the values of a file of blobs have {offset} of its {data} bytes")))
+            }
+        }
+    }
+
+    /// The next value, which ends before `data`.
+    fn step(&mut self, data: u64) -> Result<Option<BlobPlace>> {
+        let rest = self.list.get(self.read..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let mut cursor = Cursor::new(rest);
+        let damaged = |e| Error::corrupt("the list of lengths of a file of blobs is damaged").because(e);
+        let difference = cursor.long().map_err(damaged)?;
+        self.read += rest.len() - cursor.rest().len();
+        self.length = self.length.wrapping_add(difference);
+        Ok(Some(match self.length {
+            NULL => BlobPlace::Null,
+            PLACEHOLDER => BlobPlace::Placeholder,
+            length => {
+                let bytes = u64::try_from(length).ok().filter(|bytes| *bytes >= FRAME as u64);
+                let end = bytes.and_then(|bytes| self.offset.checked_add(bytes)).filter(|end| *end <= data);
+                let start = self.offset;
+                let impossible = || Error::corrupt(format!("a file of blobs has a value of {length} bytes at {start}"));
+                self.offset = end.ok_or_else(impossible)?;
+                BlobPlace::Record(start..self.offset)
+            }
+        }))
+    }
+}
+
+impl Iterator for BlobIndex {
+    type Item = Result<BlobPlace>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(u64::MAX).transpose()
     }
 }
 
@@ -182,6 +234,14 @@ pub fn descriptor(path: &str, value: &Range<u64>) -> Vec<u8> {
     out.extend(value.start.to_le_bytes());
     out.extend((value.end - value.start).to_le_bytes());
     out
+}
+
+/// Whether bytes are a descriptor.
+///
+/// Source: Java's `BlobDescriptor.isBlobDescriptor`.
+pub fn is_descriptor(value: &[u8]) -> bool {
+    let start = value.get(..DESCRIPTOR_START).and_then(|start| start.split_first());
+    start.is_some_and(|(version, magic)| *version <= DESCRIPTOR_VERSION && *magic == DESCRIPTOR_MAGIC.to_le_bytes())
 }
 
 #[cfg(test)]

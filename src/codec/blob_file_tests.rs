@@ -9,16 +9,17 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-fn index(file: &[u8]) -> Result<BlobIndex> {
+/// The places of the values of a file with this number of rows.
+fn index(file: &[u8], rows: u64) -> Result<Vec<BlobPlace>> {
     let length = index_bytes(file, file.len() as u64)? as usize;
     let end = file.len() - TAIL_BYTES;
-    BlobIndex::decode(&file[end - length..end], (end - length) as u64)
+    BlobIndex::decode(file[end - length..end].to_vec(), (end - length) as u64, rows)?.collect()
 }
 
 #[test]
 fn values_are_where_pypaimon_wrote_them() {
     let file = bytes(FILE);
-    let BlobIndex(places) = index(&file).unwrap();
+    let places = index(&file, 5).unwrap();
     let record = |range: &Range<u64>| payload(&file[range.start as usize..range.end as usize]).unwrap().to_vec();
     let values: Vec<String> = places
         .iter()
@@ -59,7 +60,7 @@ proptest::proptest! {
             lengths.push(record.length);
         }
         file.extend(index_and_tail(&lengths).unwrap());
-        let BlobIndex(places) = index(&file).unwrap();
+        let places = index(&file, values.len() as u64).unwrap();
         let found: Vec<Option<Vec<u8>>> = places
             .iter()
             .map(|place| match place {
@@ -77,21 +78,25 @@ proptest::proptest! {
 fn a_damaged_file_is_refused() {
     let file = bytes(FILE);
     for end in 0..file.len() {
-        let e = index(&file[..end]).unwrap_err();
+        let e = index(&file[..end], 5).unwrap_err();
         assert!(matches!(e.kind(), ErrorKind::CorruptTable | ErrorKind::Unsupported), "{end}: {e}");
     }
     let list = file.len() - TAIL_BYTES - 5;
     for (at, value) in [(list, 0x2c), (list, 0x08), (list + 1, 0x2a), (list + 4, 0x2e), (list + 4, 0x7f)] {
         let mut damaged = file.clone();
         damaged[at] = value;
-        assert_eq!(index(&damaged).unwrap_err().kind(), ErrorKind::CorruptTable, "{at}");
+        assert_eq!(index(&damaged, 5).unwrap_err().kind(), ErrorKind::CorruptTable, "{at}");
     }
+    for rows in [0, 1, 4, 6, u64::MAX] {
+        assert_eq!(index(&file, rows).unwrap_err().kind(), ErrorKind::CorruptTable, "{rows}");
+    }
+    assert!(check_list_bytes(50, 5).is_ok() && check_list_bytes(51, 5).is_err() && check_list_bytes(4, 5).is_err());
     // A list of four gigabytes is not read.
     let mut long = file.clone();
     long[file.len() - TAIL_BYTES..file.len() - 1].fill(0xff);
-    assert_eq!(index(&long).unwrap_err().kind(), ErrorKind::CorruptTable);
+    assert_eq!(index(&long, 5).unwrap_err().kind(), ErrorKind::CorruptTable);
     long[file.len() - 1] = 2;
-    assert_eq!(index(&long).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(index(&long, 5).unwrap_err().kind(), ErrorKind::Unsupported);
     for at in 0..21 {
         let mut record = file[..21].to_vec();
         record[at] ^= 1;
@@ -104,5 +109,8 @@ fn a_damaged_file_is_refused() {
 fn a_descriptor_has_the_bytes_of_java() {
     // `BlobDescriptor("/path/to/blob", 100, 200).serialize()` of Java: version 2, "BLOBDESC" in little endian.
     let wanted = "02435345 44424f4c42 0d000000 2f706174682f746f2f626c6f62 6400000000000000 c800000000000000";
-    assert_eq!(descriptor("/path/to/blob", &(100..300)), bytes(&wanted.replace(' ', "")));
+    let found = descriptor("/path/to/blob", &(100..300));
+    assert_eq!(found, bytes(&wanted.replace(' ', "")));
+    assert!(is_descriptor(&found) && is_descriptor(&found[..9]));
+    assert!(!is_descriptor(&found[..8]) && !is_descriptor(b"a picture of 9 bytes or more"));
 }

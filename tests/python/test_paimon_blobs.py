@@ -131,12 +131,66 @@ def test_columns_that_can_not_have_the_type(tmp_path: Path, options: dict[str, s
         catalog.create_table("db.t", SCHEMA, format="paimon", properties={**OPTIONS, **options})
 
 
-def test_tables_without_data_evolution_take_no_blobs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("schema", "options", "reason"),
+    [
+        (SCHEMA, {"data-evolution.enabled": "false"}, "need data evolution"),
+        (pa.schema([("pic", pa.binary())]), {}, "not of type BLOB"),
+    ],
+)
+def test_tables_that_java_refuses(tmp_path: Path, schema: pa.Schema, options: dict[str, str], reason: str) -> None:
     catalog = fz.catalog("blobs", warehouse=str(tmp_path))
     catalog.create_namespace("db")
-    table = catalog.create_table("db.t", SCHEMA, format="paimon", properties={"bucket": "-1", "blob-field": "pic"})
-    with pytest.raises(fz.UnsupportedError, match=r"data-evolution.enabled.*pic"):
-        table.append(rows(range(3)))
+    with pytest.raises(fz.InvalidInputError, match=reason):
+        catalog.create_table("db.t", schema, format="paimon", properties={**OPTIONS, **options})
+
+
+def test_schema_changes_that_java_refuses(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(3)))
+    with pytest.raises(fz.InvalidInputError, match="BLOB can't be renamed"):
+        rename(table)
+    with pytest.raises(fz.InvalidInputError, match="blob-field"):
+        table.set_properties({"blob-field": "part"})
+
+
+def rename(table: fz.Table) -> None:
+    with table.update_schema() as update:
+        update.rename_column("pic", "image")
+
+
+def test_descriptors_do_not_become_values(tmp_path: Path) -> None:
+    table = create(tmp_path, {"blob-as-descriptor": "true"}).append(rows(range(4)))
+    described = table.scan(filter="id = 1").to_arrow()
+    assert described["pic"][0].as_py().startswith(b"\x02CSEDBOLB")
+    with pytest.raises(fz.UnsupportedError, match=r"descriptors.*pic"):
+        table.append(described)
+    values = table.scan(options={"blob-as-descriptor": "false"}).to_arrow()
+    assert sorted(values.to_pylist(), key=lambda row: row["id"]) == rows(range(4)).to_pylist()
+    table = table.update("pic = X'01'", {"part": "found"})
+    assert found(table, filter="part = 'found'", select=["id"]) == [{"id": 1}]
+
+
+def test_claims_of_sizes_take_no_memory(tmp_path: Path) -> None:
+    """A sparse file of 900 MB that claims as many nulls: the table records three rows."""
+    table = create(tmp_path).append(rows(range(3)))
+    (path,) = blob_files(table)
+    claimed = 900_000_000
+    with path.open("wb") as file:
+        file.write(b"\1")
+        file.seek(claimed)
+        file.write(claimed.to_bytes(4, "little") + b"\1")
+    with pytest.raises(fz.CorruptTableError, match=path.name):
+        table.scan().to_arrow()
+
+
+def test_the_doctor_reads_values(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(10))).update("id = 1", {"part": "x"})
+    assert [finding for finding in table.doctor(deep=True).findings if finding.severity == "error"] == []
+    (path,) = blob_files(table)
+    sound = path.read_bytes()
+    path.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+    damaged = [finding for finding in table.doctor(deep=True).findings if finding.severity == "error"]
+    assert [(finding.code, Path(finding.object).name) for finding in damaged] == [("file-damaged", path.name)]
 
 
 def test_damaged_values_are_refused(tmp_path: Path) -> None:

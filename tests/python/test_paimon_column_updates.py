@@ -107,7 +107,13 @@ def test_upserts_and_merges(tmp_path: Path) -> None:
     for id_, name in ((10, "c"), (11, "d")):
         wanted[id_] = {"id": id_, "part": None, "name": name, "n": None, "pic": None}
     assert found(table) == list(wanted.values())
-    assert (["id", "name"], 0, 10) in written(table)
+    assert (["name"], 0, 10) in written(table)
+    # Only inserted rows have values of the other columns.
+    more = rows(range(20, 22))
+    table = table.upsert(more, on=["id"])
+    assert found(table, filter="id >= 20") == more.to_pylist()
+    with pytest.raises(fz.UnsupportedError, match=r"columns of type BLOB"):
+        table.upsert(more, on=["id"])
     with pytest.raises(fz.UnsupportedError, match=r"merges that delete rows"):
         table.merge(new, on=["id"], when_matched_delete=True)
 
@@ -178,3 +184,73 @@ def test_an_update_is_newer_than_files_that_number_their_rows(tmp_path: Path) ->
     assert [row["name"] for row in found(table)] == [None, "first", "second"]
     files = table.inspect.data_files().to_pylist()
     assert [file["max_sequence_number"] for file in files] == [8194, 8195, 8196]
+
+
+def test_filters_find_rows_by_the_newest_values(tmp_path: Path) -> None:
+    """The statistics of the files of a row list their columns by numbers of their manifest."""
+    table = create(tmp_path, {"blob-field": ""}).append(rows(range(3)))
+    table = table.update("id = 1", {"n": 25, "name": "b"}).update("id = 2", {"name": "c", "n": 200})
+    assert [row["id"] for row in found(table, filter="n = 200")] == [2]
+    assert [row["id"] for row in found(table, filter="n > 20")] == [1, 2]
+    assert table.scan(filter="name = 'c'").count() == 1
+    table = table.update("n = 200", {"part": "last"})
+    assert [row["id"] for row in found(table, filter="part = 'last' and n = 200")] == [2]
+    table = table.upsert(pa.table({"n": [200], "name": ["z"]}), on=["n"])
+    assert [row["name"] for row in found(table)] == [None, "b", "z"]
+    assert [row["id"] for row in found(table, filter="_row_id = 1")] == [1]
+    assert table.scan(filter="_row_id >= 0 and not _row_id = 2").count() == 2
+
+
+def test_filters_of_tables_with_blobs(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(3))).update("id = 1", {"name": "x", "n": 200})
+    assert [row["id"] for row in found(table, filter="name = 'x'")] == [1]
+    assert [row["id"] for row in found(table, filter="n < 100")] == [0, 2]
+
+
+def test_updates_read_no_blobs(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(3)))
+    for path in Path(table.location).rglob("*.blob"):
+        path.unlink()
+    table = table.update("id = 1", {"name": "a"}).upsert(pa.table({"id": [2], "name": ["b"]}), on=["id"])
+    assert found(table, select=["id", "name"]) == [
+        {"id": 0, "name": None},
+        {"id": 1, "name": "a"},
+        {"id": 2, "name": "b"},
+    ]
+
+
+def test_changes_of_columns_are_no_inserted_rows(tmp_path: Path) -> None:
+    table = create(tmp_path, {"blob-field": ""}).append(rows(range(3)))
+    assert table.changes(since=0, at=1).to_arrow().num_rows == 3
+    table = table.update("id = 1", {"name": "a"})
+    with pytest.raises(fz.UnsupportedError, match="columns are in several files"):
+        table.changes(since=1, at=2).to_arrow()
+
+
+def test_statistics_count_rows_once(tmp_path: Path) -> None:
+    table = create(tmp_path).append(rows(range(9))).update("id < 3", {"name": "a"})
+    computed = table.maintain.compute_statistics()
+    recorded = json.loads(Path(computed.path).read_text())
+    assert recorded["mergedRecordCount"] == 9
+    assert recorded["colStats"]["id"]["nullCount"] == 0
+    assert recorded["colStats"]["name"]["distinctCount"] == 1 + 4
+
+
+def test_numbers_of_updated_rows(tmp_path: Path) -> None:
+    table = create(tmp_path, {"deletion-vectors.enabled": "true", "blob-field": ""}).append(rows(range(10)))
+    table = table.update("id = 1", {"name": "a"}).delete("id < 3").update("true", {"n": 1})
+    assert table.snapshot.summary["frazil.rows-updated"] == "7"
+
+
+def test_updates_of_others_stay_newer(tmp_path: Path) -> None:
+    """pypaimon numbers the rows of its files of blobs on. That must not raise the number of other columns."""
+    table = create(tmp_path)
+    message = table.writer().write(rows(range(3)))
+    restore, (text,) = message.__reduce__()
+    numbered = json.loads(text)
+    for file in numbered["files"]:
+        if file["file-format"] == "blob":
+            file["leveled"].update({"min-sequence-number": 11, "max-sequence-number": 11})
+    table = table.commit([restore(json.dumps(numbered))]).update("id = 1", {"name": "first"})
+    numbers = {tuple(f["write_cols"]): f["max_sequence_number"] for f in table.inspect.data_files().to_pylist()}
+    assert numbers == {tuple(NORMAL): 1, ("pic",): 11, ("name",): 2}

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BinaryBuilder, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
-use crate::codec::blob_file::{BlobIndex, BlobPlace, TAIL_BYTES, descriptor, index_bytes, payload};
+use crate::codec::blob_file::{BlobIndex, BlobPlace, TAIL_BYTES, check_list_bytes, descriptor, index_bytes, payload};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::deletes::positions::RowPositions;
@@ -24,6 +24,12 @@ use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// Bytes of values in a batch, if it has more than one row.
 const BATCH_BYTES: u64 = 16 << 20;
+
+/// The most values that are read at once when all are checked.
+const VALUES_AT_ONCE: usize = 8192;
+
+/// The longest value that a column of bytes can have.
+const LONGEST: u64 = i32::MAX as u64;
 
 /// The end of a file that is asked for at first. Most lists of lengths are shorter.
 const FIRST_TAIL: u64 = 16 << 10;
@@ -53,13 +59,16 @@ pub(crate) struct BlobColumn {
     deletes: DeleteFilter,
     batch_rows: usize,
     describes: bool,
+    /// The value of the next row, if it was found before.
+    ahead: Option<Option<Found>>,
 }
 
 /// A file and the rows that it has, counted from the first row of the column.
 struct BlobPiece {
     path: String,
     rows: Range<u64>,
-    index: Option<BlobIndex>,
+    /// The rest of the index, and the number of the row that it goes on with.
+    index: Option<(BlobIndex, u64)>,
 }
 
 /// The file of a value, as the numbers of its commit and in it, and the bytes of the record.
@@ -96,6 +105,7 @@ impl BlobColumn {
             deletes: of.deletes,
             batch_rows: of.batch_rows.max(1),
             describes: of.describes,
+            ahead: None,
         })
     }
 
@@ -113,11 +123,23 @@ impl BlobColumn {
             while self.next < most && (bytes < BATCH_BYTES || self.describes) {
                 let row = self.next;
                 self.next += 1;
-                if kept.as_ref().is_none_or(|kept| kept.value((row - start) as usize)) {
-                    let value = self.find(row)?;
-                    bytes += value.as_ref().map_or(0, |(_, record)| record.end - record.start);
-                    found.push(value);
+                if kept.as_ref().is_some_and(|kept| !kept.value((row - start) as usize)) {
+                    continue;
                 }
+                let value = match self.ahead.take() {
+                    Some(value) => value,
+                    None => self.find(row)?,
+                };
+                let length = value.as_ref().map_or(0, |(_, record)| record.end - record.start);
+                self.check_length(length)?;
+                if !found.is_empty() && !self.describes && bytes.saturating_add(length) > LONGEST {
+                    // The next batch begins with it.
+                    self.ahead = Some(value);
+                    self.next = row;
+                    break;
+                }
+                bytes = bytes.saturating_add(length);
+                found.push(value);
             }
             if !found.is_empty() {
                 return self.batch(&found).map(Some);
@@ -131,10 +153,12 @@ impl BlobColumn {
         let mut is_covered = false;
         for (commit, pieces) in self.commits.iter_mut().enumerate() {
             let at = pieces.partition_point(|piece| piece.rows.end <= row);
+            let passed = at.checked_sub(1).and_then(|before| pieces.get_mut(before));
+            passed.into_iter().for_each(|piece| piece.index = None);
             let Some(piece) = pieces.get_mut(at).filter(|piece| piece.rows.contains(&row)) else { continue };
             is_covered = true;
             let within = row - piece.rows.start;
-            match piece.place(self.store.as_ref(), within)? {
+            match piece.place(self.store.as_ref(), within).with("path", &piece.path)? {
                 BlobPlace::Null => return Ok(None),
                 BlobPlace::Placeholder => {}
                 BlobPlace::Record(bytes) => return Ok(Some(((commit, at), bytes))),
@@ -153,15 +177,20 @@ impl BlobColumn {
             false => self.values(found),
         }?;
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
-        if i32::try_from(bytes).is_err() {
-            return Err(Error::unsupported(format!("a value of {bytes} bytes is too long for a column of bytes"))
-                .with("column", self.schema.field(0).name())
-                .hint("Set the option 'blob-as-descriptor' to 'true' to get the places of values"));
-        }
         let mut column = BinaryBuilder::with_capacity(values.len(), bytes);
         values.iter().for_each(|value| column.append_option(value.as_deref()));
         RecordBatch::try_new(self.schema.clone(), vec![Arc::new(column.finish()) as ArrayRef])
             .map_err(|e| Error::internal("values of blobs are not an Arrow batch").because(e))
+    }
+
+    /// Refuses values that an array can't hold, before they are read.
+    fn check_length(&self, bytes: u64) -> Result<()> {
+        match bytes <= LONGEST || self.describes {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!("a value of {bytes} bytes is too long for a column of bytes"))
+                .with("column", self.schema.field(0).name())
+                .hint("Set the option 'blob-as-descriptor' to 'true' to get the places of values")),
+        }
     }
 
     fn piece(&self, (commit, at): (usize, usize)) -> Result<&BlobPiece> {
@@ -205,41 +234,61 @@ fn piece(file: &ScanTask, first_row_id: i64) -> Result<BlobPiece> {
 }
 
 impl BlobPiece {
-    /// The place of a value. Reads the file's index if that was not done before.
+    /// The place of a value. Rows come in ascending order. Reads the file's index if that was not done before.
     fn place(&mut self, store: &dyn Store, row: u64) -> Result<BlobPlace> {
-        let index = match &mut self.index {
+        let (index, next) = match &mut self.index {
             Some(index) => index,
-            none => {
-                let (index, _) = read_index(store, &self.path).with("path", &self.path)?;
-                let (found, recorded) = (index.0.len() as u64, self.rows.end - self.rows.start);
-                if found != recorded {
-                    return Err(Error::corrupt(format!(
-                        "a file of blobs has {found} values, and the table records {recorded}"
-                    ))
-                    .with("path", &self.path));
-                }
-                none.insert(index)
-            }
+            none => none.insert((read_index(store, &self.path, self.rows.end - self.rows.start)?.0, 0)),
         };
-        index.0.get(row as usize).cloned().ok_or_else(|| Error::internal("a file of blobs lacks a row"))
+        let skipped = usize::try_from(row.saturating_sub(*next)).unwrap_or(usize::MAX);
+        *next = row.saturating_add(1);
+        index.nth(skipped).transpose()?.ok_or_else(|| Error::internal("a file of blobs lacks a row"))
     }
 }
 
-/// Reads the places of the values of a file, and its length.
+/// Reads the places of the values of a file with this number of rows, and its length.
 ///
 /// # Errors
 /// As [`index_bytes`] and [`BlobIndex::decode`]; those of the store.
-pub(crate) fn read_index(store: &dyn Store, path: &str) -> Result<(BlobIndex, u64)> {
+pub(crate) fn read_index(store: &dyn Store, path: &str, rows: u64) -> Result<(BlobIndex, u64)> {
     let (mut tail, size) = store.get_tail(path, FIRST_TAIL)?;
     let length = index_bytes(&tail, size)?;
+    check_list_bytes(length, rows)?;
     let whole = length + TAIL_BYTES as u64;
     if whole > tail.len() as u64 {
         tail = store.get_tail(path, whole)?.0;
     }
     let end = tail.len().saturating_sub(TAIL_BYTES);
-    let index = end.checked_sub(length as usize).and_then(|start| tail.get(start..end));
-    let index = index.ok_or_else(|| Error::corrupt("a file of blobs changed while it was read"))?;
-    Ok((BlobIndex::decode(index, size - whole)?, size))
+    let start = end.checked_sub(length as usize);
+    let start = start.ok_or_else(|| Error::corrupt("a file of blobs changed while it was read"))?;
+    tail.truncate(end);
+    Ok((BlobIndex::decode(tail.split_off(start), size - whole, rows)?, size))
+}
+
+/// Checks all values of a file with this number of rows.
+///
+/// # Errors
+/// As [`read_index`] and [`payload`]; a cancellation.
+pub(crate) fn check_values(store: &dyn Store, path: &str, rows: u64) -> Result<()> {
+    let (index, _) = read_index(store, path, rows)?;
+    let mut records = index.filter_map(|place| match place {
+        Ok(BlobPlace::Record(record)) => Some(Ok(record)),
+        Ok(_) => None,
+        Err(e) => Some(Err(e)),
+    });
+    loop {
+        check_cancelled()?;
+        let (mut some, mut bytes) = (Vec::new(), 0u64);
+        while bytes < BATCH_BYTES && some.len() < VALUES_AT_ONCE {
+            let Some(record) = records.next().transpose()? else { break };
+            bytes += record.end - record.start;
+            some.push(record);
+        }
+        if some.is_empty() {
+            return Ok(());
+        }
+        store.get_ranges(path, &some)?.iter().try_for_each(|record| payload(record).map(drop))?;
+    }
 }
 
 impl Iterator for BlobColumn {

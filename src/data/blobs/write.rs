@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
-use crate::codec::blob_file::{BlobRecord, index_and_tail};
+use crate::codec::blob_file::{BlobRecord, index_and_tail, is_descriptor};
 use crate::data::write::new_file::{NewFile, Written, write_all};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::{check_cancelled, locked};
@@ -29,6 +29,8 @@ pub(crate) struct BlobColumns {
     pub arrow: SchemaRef,
     /// The size of a full file, in bytes.
     pub target_bytes: u64,
+    /// Whether scans of the table return descriptors in place of values. They must not become values.
+    pub refuses_descriptors: bool,
     pub written: Arc<WrittenBlobs>,
 }
 
@@ -119,7 +121,7 @@ impl NewFile for FileWithBlobs {
             let values = rows.columns().get(*at).and_then(|column| column.as_binary_opt::<i32>());
             let values = values.ok_or_else(|| Error::internal("a column of blobs is not of bytes"))?;
             let next = |count: usize| format!("{stem}-{number}-{count}.blob");
-            let new = NewBlobs { store, name, unsynced: &self.unsynced, target_bytes: self.settings.target_bytes };
+            let new = NewBlobs { store, name, unsynced: &self.unsynced, settings: &self.settings };
             files.write(values, &new, &next)?;
         }
         let others = self.others(rows)?;
@@ -154,7 +156,7 @@ struct NewBlobs<'a> {
     store: &'a Arc<dyn Store>,
     name: &'a str,
     unsynced: &'a Arc<Unsynced>,
-    target_bytes: u64,
+    settings: &'a BlobColumns,
 }
 
 /// The files of one column.
@@ -194,8 +196,14 @@ impl ColumnBlobs {
                     none.insert(OpenBlobs { path, sink, bytes: 0, lengths: Vec::new() })
                 }
             };
-            open.write(values.is_valid(row).then(|| values.value(row)))?;
-            if open.bytes >= new.target_bytes {
+            let value = values.is_valid(row).then(|| values.value(row));
+            if new.settings.refuses_descriptors && value.is_some_and(is_descriptor) {
+                return Err(Error::unsupported("descriptors can't be written as values of type BLOB yet")
+                    .with("column", new.name)
+                    .hint("Read the values first: scan(options={'blob-as-descriptor': 'false'})"));
+            }
+            open.write(value)?;
+            if open.bytes >= new.settings.target_bytes {
                 self.end(new.store, new.name)?;
             }
         }

@@ -27,6 +27,7 @@ fn settings(written: &Arc<WrittenBlobs>, target_bytes: u64) -> FileSettings {
         others: vec![1],
         arrow: to_arrow(&whole()).unwrap(),
         target_bytes,
+        refuses_descriptors: false,
         written: written.clone(),
     })
 }
@@ -47,16 +48,16 @@ fn files(dir: &TempDir) -> Vec<String> {
 }
 
 fn values(file: &BlobFile) -> Vec<Option<Vec<u8>>> {
-    let (index, size) = read_index(&LocalStore, &file.path).unwrap();
+    let (index, size) = read_index(&LocalStore, &file.path, file.record_count as u64).unwrap();
     assert_eq!(size as i64, file.size_bytes);
     let bytes = std::fs::read(&file.path).unwrap();
-    let value = |place: &BlobPlace| match place {
+    let value = |place: Result<BlobPlace>| match place.unwrap() {
         BlobPlace::Record(record) => {
             Some(payload(&bytes[record.start as usize..record.end as usize]).unwrap().to_vec())
         }
         _ => None,
     };
-    index.0.iter().map(value).collect()
+    index.map(value).collect()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::data::orc::file::OrcFile;
 use crate::data::orc::read::OrcSource;
 use crate::data::parquet::file::ParquetFile;
 use crate::data::parquet::import::importer::trusted_leaves;
+use crate::data::read::bucket_file_columns::columns_of;
 use crate::data::read::constants::Constants;
 use crate::data::read::file_columns::{FileColumn, FileColumns};
 use crate::data::read::guard::guard;
@@ -18,7 +19,7 @@ use crate::data::write::metrics::{MetricsConfig, metrics_by_leaf, split_offsets}
 use crate::error::{Error, Result};
 use crate::format::task::{ColumnMetrics, DataFile, FileFormat, ReadContext};
 use crate::store::Store;
-use crate::types::FieldId;
+use crate::types::{Field, FieldId};
 
 /// What a footer says. Facts that the format does not keep there are `None`.
 #[derive(Debug, Default)]
@@ -77,10 +78,22 @@ pub(crate) fn file_facts(
         }
         FileFormat::Puffin => Err(Error::corrupt("a Puffin file is listed as a file of rows")),
         FileFormat::Blob => {
-            let (index, size) = read_index(store.as_ref(), path)?;
-            Ok(FooterFacts { bytes: Some(size), rows: i64::try_from(index.0.len()).ok(), ..FooterFacts::default() })
+            let (_, size) = read_index(store.as_ref(), path, u64::try_from(file.record_count).unwrap_or(0))?;
+            Ok(FooterFacts { bytes: Some(size), rows: Some(file.record_count), ..FooterFacts::default() })
         }
     }
+}
+
+/// The columns of the table that a file has to have: those that it was written with.
+fn wanted(context: &ReadContext, file: &DataFile) -> Result<Vec<Field>> {
+    let written = match (&context.buckets, &file.bucket_file) {
+        (Some(buckets), Some(bucket_file)) if bucket_file.write_columns.is_some() => {
+            Some(columns_of(buckets, bucket_file)?.into_iter().map(|field| field.id).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let is_written = |field: &&Field| written.as_ref().is_none_or(|ids| ids.contains(&field.id));
+    Ok(context.schema.fields.iter().filter(is_written).cloned().collect())
 }
 
 /// The columns of a file with their ids, and the facts that follow from them.
@@ -93,7 +106,7 @@ fn described(
     let has_ids = columns.has_ids();
     columns.identify(context, file)?;
     let constants = Constants::of(&Arc::new(file.clone()));
-    let misfit = Projection::plan(&context.schema.fields, &columns, &constants).err();
+    let misfit = Projection::plan(&wanted(context, file)?, &columns, &constants).err();
     let (mut seen, mut twice) = (std::collections::HashSet::new(), Vec::new());
     let mut pending: Vec<&FileColumn> = columns.iter().collect();
     while let Some(column) = pending.pop() {

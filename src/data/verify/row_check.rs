@@ -8,13 +8,14 @@ use arrow::compute::{is_null, nullif};
 use arrow::datatypes::{Float32Type, Float64Type};
 
 use super::compare::{Difference, has_two_orders, name, null_difference};
+use crate::data::blobs::read::check_values;
 use crate::data::read::cast::constant;
 use crate::data::read::file::open_rows;
 use crate::data::write::partition_rows::Partitioner;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::format::diagnosis::table_codes as codes;
-use crate::format::task::{ColumnMetrics, DataFile, ReadContext, ScanTask};
+use crate::format::task::{ColumnMetrics, DataFile, FileFormat, ReadContext, ScanTask};
 use crate::parallel::check_cancelled;
 use crate::store::Store;
 use crate::types::value::decode_bound;
@@ -32,6 +33,9 @@ pub(crate) fn check_rows(
     spec: Option<&PartitionSpec>,
     out: &mut Vec<Difference>,
 ) -> Result<()> {
+    if file.format == FileFormat::Blob {
+        return check_values(store.as_ref(), &file.path, u64::try_from(file.record_count).unwrap_or(0));
+    }
     let task = ScanTask {
         data_file: Arc::new(file.clone()),
         start: 0,

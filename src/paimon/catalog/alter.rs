@@ -26,11 +26,12 @@ const ATTEMPTS: usize = 100;
 const MAX_DEPTH: usize = 64;
 
 /// Options that a table with data must keep.
-const IMMUTABLE: [&str; 16] = [
+const IMMUTABLE: [&str; 17] = [
     "aggregation.remove-record-on-delete",
     "blob-descriptor-field",
     "blob-external-storage-field",
     "blob-external-storage-path",
+    "blob-field",
     "bucket-function.type",
     "bucket-key",
     "data-evolution.enabled",
@@ -247,6 +248,10 @@ fn rename(parts: &mut SchemaParts, path: &[String], name: &str) -> Result<()> {
     with_siblings(&mut parts.fields, path, &mut |siblings, at| {
         if siblings.iter().any(|f| f.name == name) {
             return Err(bad(format!("the column '{name}' already exists")));
+        }
+        if siblings.get(at).is_some_and(|field| field.ty.has_blobs()) {
+            // Files of blobs know their column by its name.
+            return Err(bad("columns of type BLOB can't be renamed").with("column", path.join(".")));
         }
         siblings.get_mut(at).into_iter().for_each(|field| name.clone_into(&mut field.name));
         Ok(())

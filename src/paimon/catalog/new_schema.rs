@@ -58,8 +58,10 @@ pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> 
 }
 
 /// The checks of a table's options.
-const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
-    [check_buckets, check_merging, check_row_tracking, |schema| manifest_codec(schema.options()).map(drop)];
+const CHECKS: [fn(&TableSchema) -> Result<()>; 5] =
+    [check_buckets, check_merging, check_row_tracking, check_blobs, |schema| {
+        manifest_codec(schema.options()).map(drop)
+    }];
 
 /// The schema of these parts, if a table can have it. Faults in the options of the schema `before` may stay.
 /// Otherwise the options of an existing table could not be corrected one by one.
@@ -198,6 +200,21 @@ fn check_merging(schema: &TableSchema) -> Result<()> {
         return Err(bad("'snapshot.num-retained.min' must be from 1 to 'snapshot.num-retained.max'"));
     }
     Ok(())
+}
+
+/// Source: Java's `SchemaValidation.validateBlobFields`.
+fn check_blobs(schema: &TableSchema) -> Result<()> {
+    let blobs = schema.blob_places();
+    let Some(first) = blobs.first().and_then(|at| schema.fields.get(*at)) else { return Ok(()) };
+    if !schema.options().data_evolution()? {
+        return Err(bad("columns of type BLOB need data evolution")
+            .with("column", &first.name)
+            .hint("Set 'row-tracking.enabled' and 'data-evolution.enabled' to true"));
+    }
+    match blobs.len() < schema.fields.len() {
+        true => Ok(()),
+        false => Err(bad("a table needs a column that is not of type BLOB").with("column", &first.name)),
+    }
 }
 
 fn check_row_tracking(schema: &TableSchema) -> Result<()> {

@@ -238,9 +238,11 @@ impl Repair<'_> {
         let schema = table.table_schema();
         let in_parts = schema.options().data_evolution()?;
         let step = |f: &LiveFile| match in_parts && whole.iter().any(|other| has_rows_of(other, f)) {
-            true => {
-                self.step(&f.file.path, "takes it out of the table: its columns become null in its rows".to_owned(), 0)
-            }
+            true => self.step(
+                &f.file.path,
+                "takes it out of the table: its columns get the values of older files, or become null".to_owned(),
+                0,
+            ),
             false => {
                 let removals = f.file.bucket_file.as_ref().and_then(|b| b.delete_row_count).unwrap_or(0);
                 let older = if schema.has_primary_key() { ": older rows of its keys come back" } else { "" };

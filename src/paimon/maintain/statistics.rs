@@ -17,7 +17,7 @@ use crate::expr::BoundPredicate;
 use crate::format::commit_loop::CommitOutcome;
 use crate::format::maintenance::{ComputedStatistics, StatisticsOptions};
 use crate::format::request::ScanRequest;
-use crate::format::task::ReadContext;
+use crate::format::task::{ReadContext, ScanTask};
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::plan::compact_plan::bucket_files;
@@ -114,8 +114,8 @@ impl PaimonTable {
         let store = self.folder().store().clone();
         let reader = ScanReader { store, context: Arc::new(context), deletes: Arc::default() };
         let _phase = begin_phase(Phase::Reading, 0);
-        let tasks = Mutex::new(scan.plan_files()?);
-        let next = || (*locked_unless_cancelled(&tasks)?)();
+        let tasks = Mutex::new(scan.tasks()?);
+        let next = || -> Result<Option<ScanTask>> { Ok(locked_unless_cancelled(&tasks)?.next()) };
         let begun = || -> Result<Vec<ColumnFacts>> { fields.iter().map(|f| ColumnFacts::new(&read, f)).collect() };
         let of_threads = in_parallel(threads(usize::MAX), |_| {
             let (mut rows, mut facts) = (0i64, begun()?);
@@ -145,7 +145,9 @@ impl PaimonTable {
         let buckets = bucket_files(self.metadata(), self.table_schema(), &BoundPredicate::True, None)?;
         let sizes = buckets.iter().flat_map(|bucket| &bucket.files).map(|file| file.file_size);
         let bytes = sizes.fold(0i64, i64::saturating_add);
-        match snapshot.total_record_count {
+        // Each row of such tables is counted in several files.
+        let in_parts = self.table_schema().options().data_evolution()?;
+        match snapshot.total_record_count.filter(|_| !in_parts) {
             Some(all) if all > 0 => Ok((bytes as f64 * rows as f64 / all as f64) as i64),
             _ => Ok(bytes),
         }

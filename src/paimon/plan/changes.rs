@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use super::buckets::{PlannedBuckets, PlannedEntry, live_files};
 use super::deletes::DeletionVectors;
+use super::evolution::is_part;
 use super::files::{BatchJudge, FilePruner, JudgedEntries};
 use super::index::drop_by_index_files;
 use super::input::PaimonPlanInput;
@@ -151,6 +152,7 @@ fn listed(input: &PaimonPlanInput, folder: &TableFolder, between: &Between, rule
     let splitter = Splitter::new(input, rules, &files, &deletes)?;
     let mut splits = Vec::new();
     for (group, bucket, entries) in buckets.iter() {
+        check_whole_rows(rules, &files, entries)?;
         let names =
             entries.iter().map(|e| Ok((files_name(&files, *e)?.to_owned(), *e))).collect::<Result<HashMap<_, _>>>()?;
         let change = |task: &ScanTask| -> Result<Box<TaskChange>> {
@@ -211,6 +213,25 @@ fn added_files(
     })
 }
 
+/// Refuses changes of tables whose columns are in several files. A commit may have added some columns of rows alone.
+///
+/// Source: Java's `DataEvolutionFileStoreScan` reads no changes of such rows either.
+fn check_whole_rows(rules: &PlanRules, files: &[JudgedEntries], entries: &[PlannedEntry]) -> Result<()> {
+    if !rules.data_evolution {
+        return Ok(());
+    }
+    for e in entries {
+        let columns = &files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+        let name = columns.name(e.row)?;
+        if is_part(name) || columns.write_cols_of(e.row).is_some() {
+            return Err(Error::unsupported("the changes of rows whose columns are in several files can't be read yet")
+                .with("file", name)
+                .hint("Compare two versions: table.diff(a, b, rows=True)"));
+        }
+    }
+    Ok(())
+}
+
 /// A split of files that are read one by one, as changes.
 fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<TaskChange>>) -> Result<PlannedSplit> {
     let mut tasks = Vec::new();
@@ -253,6 +274,7 @@ fn difference(input: &PaimonPlanInput, between: &Between) -> Result<PaimonPlan> 
         if is.is_empty() {
             continue;
         }
+        check_whole_rows(&rules, &new_files, &is)?;
         let change = inserted(0, between.end.id);
         if !rules.has_key {
             for split in of_new.bucket(group, bucket, &is)? {

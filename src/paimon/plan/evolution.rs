@@ -3,6 +3,7 @@
 //!
 //! Source: Java's `DataEvolutionFileStoreScan`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::buckets::PlannedEntry;
@@ -13,6 +14,7 @@ use crate::expr::BoundPredicate;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_match};
 use crate::paimon::manifest::entries::PaimonEntryColumns;
 use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
+use crate::types::metadata_columns::is_metadata;
 use crate::types::{FieldId, PrimitiveType};
 
 /// A file of a group, with the columns that it has.
@@ -41,6 +43,7 @@ impl Bounds for JoinedBounds<'_> {
         match self.of(field) {
             Some(Some(bounds)) => bounds.column(field, ty),
             Some(None) => ColumnBounds::default(),
+            None if is_metadata(field) => ColumnBounds::default(),
             None => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
         }
     }
@@ -69,8 +72,10 @@ impl<'a> ColumnFiles<'a> {
         if *filter == BoundPredicate::True || nested {
             return Ok(true);
         }
-        let mut mappings = Mappings::default();
-        let mut parts = group.iter().map(|e| self.part(*e, &mut mappings)).collect::<Result<Vec<_>>>()?;
+        // Lists of columns have numbers within a batch.
+        let mut mappings: HashMap<usize, Mappings> = HashMap::new();
+        let part = |e: &PlannedEntry| self.part(*e, mappings.entry(e.batch).or_default());
+        let mut parts = group.iter().map(part).collect::<Result<Vec<_>>>()?;
         parts.sort_by_key(|p| (p.is_part, std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied())));
         let bounds = parts.iter().map(|p| {
             let known = (!p.is_part).then(|| bounds_of_values(&p.mapping, p.columns, p.row, filter)).transpose()?;

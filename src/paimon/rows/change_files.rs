@@ -24,7 +24,13 @@ impl PaimonTable {
     pub(crate) fn found(&self, filter: &Predicate) -> Result<PaimonScan> {
         // Columns that only files have say nothing about the rows of other commits.
         bind(filter, self.schema(), true)?;
-        self.scan_newest(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
+        // Filters and new values are about the values, not about where they are.
+        let plain = [("blob-as-descriptor".to_owned(), "false".to_owned())];
+        let options = match self.table_schema().blob_places().is_empty() {
+            true => BTreeMap::new(),
+            false => BTreeMap::from(plain),
+        };
+        self.scan_newest(ScanRequest { filter: Some(filter.clone()), options, ..ScanRequest::default() })
     }
 
     /// Refuses deletes of rows of tables whose files can't be written again without them.

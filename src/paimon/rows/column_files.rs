@@ -23,7 +23,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::ScanReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::format::task::{FileContent, MergeSection, ScanTask};
+use crate::format::task::{BucketFile, FileContent, FileFormat, MergeSection, ScanTask};
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
@@ -31,7 +31,7 @@ use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::placed::{Placed, found_among, placed};
-use crate::types::{FieldId, Schema};
+use crate::types::{Field, FieldId, Schema};
 
 fn misfit(e: ArrowError) -> Error {
     Error::invalid("changed rows do not fit the table").because(e)
@@ -51,8 +51,8 @@ impl PaimonTable {
         mut new: Unpublished<'_>,
         counts: BTreeMap<String, String>,
     ) -> Result<Option<PlannedCommit>> {
-        let changed = self.changed_columns(fate)?;
         if !hits.is_empty() {
+            let changed = self.changed_columns(fate)?;
             let rewriter = Rewriter::new(self, scan, fate, &changed)?;
             let mut writer = ColumnWriter::new(self, &changed)?;
             for hit in hits {
@@ -126,30 +126,25 @@ impl PaimonTable {
 /// Reads groups of rows, and gives their columns new values.
 struct Rewriter {
     reader: ScanReader,
-    /// The places of the columns that are read. The others are null.
-    read: Vec<usize>,
-    /// All columns, with nulls.
-    whole: SchemaRef,
+    rows: PartlyRead,
     changed: Vec<usize>,
+    /// The names of the changed columns.
+    names: Vec<String>,
 }
 
 impl Rewriter {
     fn new(table: &PaimonTable, scan: &PaimonScan, fate: Fate<'_>, changed: &[usize]) -> Result<Rewriter> {
         let fields = &table.schema().fields;
-        let read: Vec<usize> = match fate {
-            // No other column decides about the new values. Large values need not be read.
-            Fate::Updated(new) => (0..fields.len()).filter(|at| changed.contains(at) || new.copies(*at)).collect(),
-            _ => (0..fields.len()).collect(),
+        let rows = match fate {
+            // No other column decides about the new values.
+            Fate::Updated(new) => {
+                let read = (0..fields.len()).filter(|at| changed.contains(at) || new.copies(*at));
+                PartlyRead::new(fields, read.collect())?
+            }
+            _ => PartlyRead::without_blobs(table)?,
         };
-        let columns: Vec<_> = read.iter().filter_map(|at| fields.get(*at).cloned()).collect();
-        let whole = to_arrow(&Schema::new(0, fields.to_vec(), Vec::new()))?;
-        let optional = whole.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-        Ok(Rewriter {
-            reader: scan.placed_reader(&columns),
-            read,
-            whole: Arc::new(ArrowSchema::new(optional.collect::<Vec<_>>())),
-            changed: changed.to_vec(),
-        })
+        let names = changed.iter().filter_map(|at| fields.get(*at)).map(|field| field.name.clone()).collect();
+        Ok(Rewriter { reader: scan.placed_reader(&rows.fields), rows, changed: changed.to_vec(), names })
     }
 
     /// Writes the changed columns of all rows of a hit's group.
@@ -158,7 +153,7 @@ impl Rewriter {
         if rows.content != FileContent::Data || rows.first_row_id.is_none() {
             return Err(Error::corrupt("the rows of a file have no ids"));
         }
-        writer.begin(rows, newest(&hit.task))?;
+        writer.begin(rows, newest(&hit.task, &self.names))?;
         for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
             check_cancelled()?;
             let after = self.after(&placed(batch?)?, hit, fate)?;
@@ -167,19 +162,9 @@ impl Rewriter {
         writer.end()
     }
 
-    /// Rows with the columns of the table. Those that were not read are null.
-    fn whole(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let column = |at: usize| -> ArrayRef {
-            let found = self.read.iter().position(|read| *read == at).and_then(|place| rows.columns().get(place));
-            found.cloned().unwrap_or_else(|| new_null_array(self.whole.field(at).data_type(), rows.num_rows()))
-        };
-        let columns = (0..self.whole.fields().len()).map(column).collect();
-        RecordBatch::try_new(self.whole.clone(), columns).map_err(misfit)
-    }
-
     /// Rows after the change, in their order.
     fn after(&self, rows: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
-        let whole = self.whole(&rows.rows)?;
+        let whole = self.rows.whole(&rows.rows)?;
         let changed = match &hit.positions {
             Some(positions) => found_among(&rows.positions, positions),
             None => BooleanBuffer::new_set(whole.num_rows()),
@@ -196,7 +181,7 @@ impl Rewriter {
         if new.num_rows() != old.num_rows() {
             return Err(Error::internal("a change lost rows"));
         }
-        let new = RecordBatch::try_new(self.whole.clone(), new.columns().to_vec()).map_err(misfit)?;
+        let new = RecordBatch::try_new(whole.schema(), new.columns().to_vec()).map_err(misfit)?;
         let mut replaced = 0..new.num_rows();
         let from: Vec<(usize, usize)> = (0..whole.num_rows())
             .map(|row| match changed.value(row) {
@@ -208,11 +193,58 @@ impl Rewriter {
     }
 }
 
-/// The greatest sequence number of the files of a task.
-fn newest(task: &ScanTask) -> i64 {
-    let number = |task: &ScanTask| task.data_file.bucket_file.as_ref().map_or(0, |file| file.max_sequence_number);
-    let of_section = task.merge.iter().flat_map(|section| section.runs.iter().flatten()).map(number);
-    of_section.fold(number(task), i64::max)
+/// Rows with all columns of a table, of which some are read. The others are null.
+pub(super) struct PartlyRead {
+    /// The columns that are read.
+    pub(super) fields: Vec<Field>,
+    read: Vec<usize>,
+    /// All columns, with nulls.
+    whole: SchemaRef,
+}
+
+impl PartlyRead {
+    fn new(all: &[Field], read: Vec<usize>) -> Result<PartlyRead> {
+        let whole = to_arrow(&Schema::new(0, all.to_vec(), Vec::new()))?;
+        let optional = whole.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        Ok(PartlyRead {
+            fields: read.iter().filter_map(|at| all.get(*at).cloned()).collect(),
+            whole: Arc::new(ArrowSchema::new(optional.collect::<Vec<_>>())),
+            read,
+        })
+    }
+
+    /// Large values are not read: merges don't change them.
+    pub(super) fn without_blobs(table: &PaimonTable) -> Result<PartlyRead> {
+        let blobs = table.table_schema().blob_places();
+        let fields = &table.schema().fields;
+        PartlyRead::new(fields, (0..fields.len()).filter(|at| !blobs.contains(at)).collect())
+    }
+
+    /// The rows with the columns of the table.
+    pub(super) fn whole(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let column = |at: usize| -> ArrayRef {
+            let found = self.read.iter().position(|read| *read == at).and_then(|place| rows.columns().get(place));
+            found.cloned().unwrap_or_else(|| new_null_array(self.whole.field(at).data_type(), rows.num_rows()))
+        };
+        let columns = (0..self.whole.fields().len()).map(column).collect();
+        RecordBatch::try_new(self.whole.clone(), columns).map_err(misfit)
+    }
+}
+
+/// The greatest sequence number of the files that have one of these columns. Columns in files of blobs are not changed.
+fn newest(task: &ScanTask, columns: &[String]) -> i64 {
+    let has_one = |file: &BucketFile| match &file.write_columns {
+        Some(names) => names.iter().any(|name| columns.contains(name)),
+        None => true,
+    };
+    let number = |task: &ScanTask| {
+        let file = task.data_file.bucket_file.as_ref().filter(|file| has_one(file));
+        file.filter(|_| task.data_file.format != FileFormat::Blob).map_or(0, |file| file.max_sequence_number)
+    };
+    match &task.merge {
+        Some(section) => section.runs.iter().flatten().map(number).fold(0, i64::max),
+        None => number(task),
+    }
 }
 
 /// A task that reads all rows of its group, also those that are deleted: a new file has the same rows.

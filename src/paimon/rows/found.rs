@@ -32,7 +32,12 @@ impl FileHits {
 
 /// The rows of a file that are not deleted, as far as metadata shows.
 fn left(task: &ScanTask) -> Option<i64> {
-    let deleted = task.deletes.iter().map(|d| (d.file.record_count >= 0).then_some(d.file.record_count));
+    // Files with columns of the same rows have the same deletes.
+    let deletes = match &task.merge {
+        Some(section) => section.runs.first().and_then(|run| run.first()).map(|file| &file.deletes)?,
+        None => &task.deletes,
+    };
+    let deleted = deletes.iter().map(|d| (d.file.record_count >= 0).then_some(d.file.record_count));
     let deleted: i64 = deleted.sum::<Option<i64>>()?;
     task.data_file.record_count.checked_sub(deleted)
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 
+use super::column_files::PartlyRead;
 use super::fate::Fate;
 use super::found::{FileHits, changed_tasks};
 use super::keyed;
@@ -36,7 +37,6 @@ use crate::rows::row_changes::source::{SourceRows, rows_of};
 use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 use crate::store::in_parallel;
-use crate::types::Field;
 
 /// How many rows were changed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl PaimonTable {
     fn merge_files(&self, matcher: &RowMatcher) -> Result<Option<PlannedCommit>> {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
-        let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher)?;
+        let (hits, mut counts) = merge_hits(&scan, &PartlyRead::without_blobs(self)?, matcher)?;
         let mut new = Unpublished::new(store);
         let (inserted, rows) = self.insert(matcher)?;
         counts.inserted = rows;
@@ -187,16 +187,16 @@ impl PaimonTable {
 }
 
 /// The rows of each file that a merge changes.
-fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &RowMatcher) -> Result<(Vec<FileHits>, MergeCounts)> {
+fn merge_hits(scan: &PaimonScan, columns: &PartlyRead, matcher: &RowMatcher) -> Result<(Vec<FileHits>, MergeCounts)> {
     let tasks = changed_tasks(scan)?;
-    let reader = scan.placed_reader(fields);
+    let reader = scan.placed_reader(&columns.fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let (mut found, mut counts) = (PositionSet::default(), MergeCounts::default());
         let Some(task) = tasks.get(i) else { return Ok((found, counts)) };
         for rows in reader.read(task)? {
             check_cancelled()?;
             let rows = placed(rows?)?;
-            let fates = matcher.fates(&rows.rows)?;
+            let fates = matcher.fates(&columns.whole(&rows.rows)?)?;
             counts.updated += fates.rows.num_rows() as u64;
             counts.deleted += (fates.changed.count_set_bits() - fates.rows.num_rows()) as u64;
             let positions = rows.positions.values();

@@ -24,6 +24,8 @@ pub(crate) struct RowMatcher {
     ranges: Predicate,
     /// Rows without a match are deleted if this is true.
     missing: Option<BoundPredicate>,
+    /// The columns that rows match by.
+    on: Vec<String>,
 }
 
 /// The result for some rows of the table.
@@ -54,7 +56,7 @@ impl RowMatcher {
             matcher.source().conformed(columns)?;
         }
         let missing = merge.delete_missing.as_ref().map(|filter| bind(filter, schema, true)).transpose()?;
-        Ok(RowMatcher { schema: schema.clone(), matcher, ranges, missing })
+        Ok(RowMatcher { schema: schema.clone(), matcher, ranges, missing, on: merge.on.clone() })
     }
 
     /// A filter that is true for all rows that may change.
@@ -62,10 +64,11 @@ impl RowMatcher {
         &self.ranges
     }
 
-    /// The columns that updates set.
+    /// The columns that updates set. A column that rows match by keeps its value if it is set to the same column.
     pub(crate) fn updated_columns(&self) -> impl Iterator<Item = &str> {
-        let updates = self.matcher.clauses().updates.iter();
-        updates.flat_map(|(columns, _)| columns).map(|(field, _)| field.name.as_str())
+        let updates = self.matcher.clauses().updates.iter().flat_map(|(columns, _)| columns);
+        let same = |field: &str, from: &str| field == from && self.on.iter().any(|key| key == field);
+        updates.filter(move |(field, from)| !same(&field.name, from)).map(|(field, _)| field.name.as_str())
     }
 
     /// The columns that inserted rows have; `None` if no rows are inserted.

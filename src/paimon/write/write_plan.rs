@@ -250,6 +250,7 @@ impl<'t> WritePlan<'t> {
             others,
             arrow: to_arrow(&all)?,
             target_bytes: properties::blob_target_bytes(&self.options)?,
+            refuses_descriptors: self.options.boolean("blob-as-descriptor", false)?,
             written: found.blobs.clone(),
         };
         Ok((settings.with_blobs(blobs), all))
