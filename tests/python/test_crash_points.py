@@ -270,6 +270,8 @@ class Bench:
         self.reset()
         before = {str(p) for p in self.home.rglob("*")}
         code = self.run(point.inject())
+        if code == BROKEN and self.closed_a_folder():
+            return "not possible"
         ended = {DONE: "done", REFUSED: "refused", UNKNOWN: "unknown", -signal.SIGKILL: "killed"}.get(code)
         assert ended, f"{point}: the child ended with {code}"
         state = self.state()
@@ -285,6 +287,11 @@ class Bench:
             self.check_left(point, code, set(map(str, self.home.rglob("*"))) - before - live)
         self.commit_again(point, table)
         return ended
+
+    def closed_a_folder(self) -> bool:
+        """Whether the fault hit the closing of a folder: threads may make the same calls in another order."""
+        calls = re.findall(r"^\d+ +(\w+)\((.*)\(INJECTED\)", self.log.read_text(errors="replace"), re.M)
+        return bool(calls) and all(name == "close" and is_harmless(name, arguments) for name, arguments in calls)
 
     def check_left(self, point: Point, code: int, left: set[str]) -> None:
         """A commit that certainly failed removes what it wrote, unless that is what failed."""

@@ -456,11 +456,34 @@ impl FilesystemCatalog {
     /// the metadata has another location.
     pub fn create_table(&self, ident: &TableIdent, metadata: &TableMetadata) -> Result<FoundMetadata> {
         let location = self.free_location(ident, metadata)?;
-        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", &location);
-        match publish(&*self.store, &location, 1, metadata, None) {
+        self.publish_first(ident, &location, metadata)
+    }
+
+    /// Publishes the first version of a table.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if another writer made it first; `CommitStateUnknown` if the store failed and the version may
+    /// exist; errors of the store that prove that it does not.
+    fn publish_first(&self, ident: &TableIdent, location: &str, metadata: &TableMetadata) -> Result<FoundMetadata> {
+        let taken = || Error::already_exists(format!("the table '{ident}' already exists")).with("path", location);
+        let next = match NextVersion::prepare(&*self.store, location, 1, metadata, None) {
+            Err(e) if e.kind() == ErrorKind::CommitConflict => return Err(taken()),
+            next => next?,
+        };
+        let path = next.path.clone();
+        match next.publish() {
             Ok(metadata_location) => Ok(FoundMetadata { metadata_location, version: Some(1) }),
-            Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
-            Err(e) => Err(e),
+            Err(e) => Err(match e.kind() {
+                ErrorKind::CommitConflict => taken(),
+                ErrorKind::CommitStateUnknown => e,
+                _ if check_cancelled().is_err() || self.store.refused(&e) => e,
+                // A file that a failed call left out of a file system does not appear later.
+                _ if !self.store.is_remote() && matches!(self.store.exists(&path), Ok(false)) => e,
+                _ => Error::state_unknown(format!("it is unknown whether the table '{ident}' was made"))
+                    .with("path", path)
+                    .hint("Look whether the table exists before trying again")
+                    .because(e),
+            }),
         }
     }
 
@@ -508,11 +531,8 @@ impl FilesystemCatalog {
             .with("path", &location)
             .hint("Open the table by its own location, or use a catalog of another type"));
         }
-        match publish(&*self.store, &location, 1, &metadata, None) {
-            Ok(metadata_location) => Ok((metadata, FoundMetadata { metadata_location, version: Some(1) })),
-            Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
-            Err(e) => Err(e),
-        }
+        let found = self.publish_first(ident, &location, &metadata)?;
+        Ok((metadata, found))
     }
 
     /// Deletes a table and every file that its metadata names, in its folder, in those that its properties name, and in

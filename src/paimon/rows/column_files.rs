@@ -193,7 +193,7 @@ impl Rewriter {
     }
 }
 
-/// Rows with all columns of a table, of which some are read. The others are null.
+/// Rows with all columns of a table. Some are read, the others are null.
 pub(super) struct PartlyRead {
     /// The columns that are read.
     pub(super) fields: Vec<Field>,
