@@ -175,8 +175,9 @@ pub(crate) fn check_contents(chunk: &ColumnChunkMetaData, bytes: &[u8]) -> Resul
         Compression::GZIP(_) => bytes.len() > UNCHECKED_BYTES / GZIP_RATIO,
         _ => false,
     };
-    // A footer may leave out an encoding, so the pages of string columns are always checked.
-    let strings = chunk.column_descr().physical_type() == parquet::basic::Type::BYTE_ARRAY;
+    // A footer may leave out an encoding, so the pages of all columns that may have it are checked.
+    use parquet::basic::Type::{BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY};
+    let strings = matches!(chunk.column_descr().physical_type(), BYTE_ARRAY | FIXED_LEN_BYTE_ARRAY);
     if !unbounded && !strings && !chunk.encodings().any(has_deltas) {
         return Ok(());
     }

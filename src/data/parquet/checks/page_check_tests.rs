@@ -50,13 +50,24 @@ fn header(encoding: i64, compressed: usize, uncompressed: i64, values: i64) -> V
 
 /// A file with one page of a required column of strings.
 fn file(encoding: i64, page: &[u8], values: i64) -> Vec<u8> {
+    file_of(encoding, page, values, None, &[encoding, 3])
+}
+
+/// A file with one page of a required column of strings, or of bytes of a length. The footer lists some encodings.
+fn file_of(encoding: i64, page: &[u8], values: i64, length: Option<i64>, listed: &[i64]) -> Vec<u8> {
+    let physical = if length.is_some() { 7 } else { 6 };
     let head = header(encoding, page.len(), page.len() as i64, values);
     let size = (head.len() + page.len()) as i64;
     let root = structure(&[(4, 8, text("r")), (5, 5, zigzag(1))]);
-    let column = [(1, 5, zigzag(6)), (3, 5, zigzag(0)), (4, 8, text("s")), (6, 5, zigzag(0)), (9, 5, zigzag(1))];
+    let mut column = vec![(1, 5, zigzag(physical))];
+    column.extend(length.map(|length| (2, 5, zigzag(length))));
+    column.extend([(3, 5, zigzag(0)), (4, 8, text("s"))]);
+    column.extend(length.is_none().then(|| (6, 5, zigzag(0))));
+    column.push((9, 5, zigzag(1)));
+    let listed: Vec<Vec<u8>> = listed.iter().map(|encoding| zigzag(*encoding)).collect();
     let chunk = structure(&[
-        (1, 5, zigzag(6)),
-        (2, 9, items(5, &[zigzag(encoding), zigzag(3)])),
+        (1, 5, zigzag(physical)),
+        (2, 9, items(5, &listed)),
         (3, 9, items(8, &[text("s")])),
         (4, 5, zigzag(0)),
         (5, 6, zigzag(values)),
@@ -82,10 +93,14 @@ fn numbers(claimed: u64, first: i64, blocks: usize) -> Vec<u8> {
 }
 
 fn rows_of(bytes: &[u8]) -> Result<usize> {
+    rows_as(bytes, P::String)
+}
+
+fn rows_as(bytes: &[u8], ty: P) -> Result<usize> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f.parquet").display().to_string();
     std::fs::write(&path, bytes).unwrap();
-    let s = schema(vec![field(1, "s", P::String)]);
+    let s = schema(vec![field(1, "s", ty)]);
     read(&context(&s), &task(&path, BoundPredicate::True)).map(|batches| batches.iter().map(|b| b.num_rows()).sum())
 }
 
@@ -104,6 +119,19 @@ fn pages_that_claim_2_to_the_40_strings_are_damaged() {
     ] {
         let e = rows_of(&bad).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::CorruptTable, "{e}");
+    }
+}
+
+#[test]
+fn footers_that_hide_an_encoding_hide_no_claims() {
+    let shared = |claimed| [numbers(3, 0, 1), numbers(claimed, 1, 1), b"abc".to_vec()].concat();
+    let one = |claimed| [numbers(claimed, 1, 1), b"abc".to_vec()].concat();
+    for (length, ty) in [(None, P::String), (Some(1), P::Fixed(1))] {
+        let file = |page: &[u8]| file_of(DELTA_BYTE_ARRAY, page, 3, length, &[0, 3]);
+        assert_eq!(rows_as(&file(&shared(3)), ty.clone()).unwrap(), 3);
+        for bad in [file(&one(1 << 40)), file(&shared(1 << 40))] {
+            assert_eq!(rows_as(&bad, ty.clone()).unwrap_err().kind(), ErrorKind::CorruptTable);
+        }
     }
 }
 
