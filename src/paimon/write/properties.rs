@@ -41,7 +41,8 @@ pub(crate) fn file_format(options: &Options<'_>, level: i32) -> Result<FileForma
 /// # Errors
 /// `InvalidInput` for an option that can't be read.
 pub(crate) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
-    target(options, "target-file-size", if keyed { KEYED_TARGET } else { APPEND_TARGET })
+    let default = if keyed { KEYED_TARGET } else { APPEND_TARGET };
+    size("target-file-size", options.bytes("target-file-size", default)?)
 }
 
 /// The size of a full file of blobs, in bytes.
@@ -49,19 +50,15 @@ pub(crate) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
 /// # Errors
 /// As [`target_bytes`].
 pub(crate) fn blob_target_bytes(options: &Options<'_>) -> Result<u64> {
-    const KEY: &str = "blob.target-file-size";
-    match options.get(KEY) {
-        Some(_) => target(options, KEY, APPEND_TARGET),
+    match options.get("blob.target-file-size") {
+        Some(_) => size("blob.target-file-size", options.bytes("blob.target-file-size", APPEND_TARGET)?),
         None => target_bytes(options, false),
     }
 }
 
-fn target(options: &Options<'_>, key: &'static str, default: i64) -> Result<u64> {
-    let bytes = options.bytes(key, default)?;
-    u64::try_from(bytes)
-        .ok()
-        .filter(|n| *n > 0)
-        .ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", key))
+fn size(option: &'static str, bytes: i64) -> Result<u64> {
+    let size = u64::try_from(bytes).ok().filter(|n| *n > 0);
+    size.ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", option))
 }
 
 /// The size of a full file, and the size below which a compaction joins files of tables without a primary key.
