@@ -476,8 +476,9 @@ impl FilesystemCatalog {
             Err(e) => Err(match e.kind() {
                 ErrorKind::CommitConflict => taken(),
                 ErrorKind::CommitStateUnknown => e,
-                _ if check_cancelled().is_err() || self.store.refused(&e) => e,
-                // A file that a failed call left out of a file system does not appear later.
+                _ if check_cancelled().is_err() => e,
+                _ if self.store.is_remote() && self.store.refused(&e) => e,
+                // In a file system, a file that is not there after the call does not appear later.
                 _ if !self.store.is_remote() && matches!(self.store.exists(&path), Ok(false)) => e,
                 _ => Error::state_unknown(format!("it is unknown whether the table '{ident}' was made"))
                     .with("path", path)
