@@ -12,12 +12,12 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
-use arrow::error::ArrowError;
 
 use super::column_writer::ColumnWriter;
 use super::fate::Fate;
 use super::found::FileHits;
 use super::planned_commit::PlannedCommit;
+use super::rewrite::joined;
 use super::unpublished::Unpublished;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::ScanReader;
@@ -32,10 +32,6 @@ use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::check_cancelled;
 use crate::rows::row_changes::placed::{Placed, found_among, placed};
 use crate::types::{Field, FieldId, Schema};
-
-fn misfit(e: ArrowError) -> Error {
-    Error::invalid("changed rows do not fit the table").because(e)
-}
 
 impl PaimonTable {
     /// Writes the changed columns of the groups of rows that some hits are in.
@@ -157,7 +153,7 @@ impl Rewriter {
         for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
             check_cancelled()?;
             let after = self.after(&placed(batch?)?, hit, fate)?;
-            writer.write(&after.project(&self.changed).map_err(misfit)?)?;
+            writer.write(&after.project(&self.changed).map_err(joined)?)?;
         }
         writer.end()
     }
@@ -172,7 +168,7 @@ impl Rewriter {
         if changed.count_set_bits() == 0 {
             return Ok(whole);
         }
-        let old = filter_record_batch(&whole, &BooleanArray::new(changed.clone(), None)).map_err(misfit)?;
+        let old = filter_record_batch(&whole, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
         let new = match fate {
             Fate::Updated(new) => new.apply(&old)?,
             Fate::Merged(matcher) => matcher.fates(&old)?.rows,
@@ -181,7 +177,7 @@ impl Rewriter {
         if new.num_rows() != old.num_rows() {
             return Err(Error::internal("a change lost rows"));
         }
-        let new = RecordBatch::try_new(whole.schema(), new.columns().to_vec()).map_err(misfit)?;
+        let new = RecordBatch::try_new(whole.schema(), new.columns().to_vec()).map_err(joined)?;
         let mut replaced = 0..new.num_rows();
         let from: Vec<(usize, usize)> = (0..whole.num_rows())
             .map(|row| match changed.value(row) {
@@ -189,7 +185,7 @@ impl Rewriter {
                 false => (0, row),
             })
             .collect();
-        interleave_record_batch(&[&whole, &new], &from).map_err(misfit)
+        interleave_record_batch(&[&whole, &new], &from).map_err(joined)
     }
 }
 
@@ -227,7 +223,7 @@ impl PartlyRead {
             found.cloned().unwrap_or_else(|| new_null_array(self.whole.field(at).data_type(), rows.num_rows()))
         };
         let columns = (0..self.whole.fields().len()).map(column).collect();
-        RecordBatch::try_new(self.whole.clone(), columns).map_err(misfit)
+        RecordBatch::try_new(self.whole.clone(), columns).map_err(joined)
     }
 }
 

@@ -29,7 +29,8 @@ use crate::rows::row_changes::placed::{Placed, found_among, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
-fn joined(e: ArrowError) -> Error {
+/// The error for changed rows that Arrow refuses.
+pub(super) fn joined(e: ArrowError) -> Error {
     Error::invalid("changed rows do not fit the table").because(e)
 }
 
