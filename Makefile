@@ -124,24 +124,45 @@ IN_FULL := $(addprefix tests/python/test_,$(addsuffix .py,crash_points paimon_cr
   row_changes_model evolution_model maintain_model spark_failures real_catalogs real_stores rest_server_java rest_faults \
   spark_rest cloud_logins))
 
+# The night's parts, in their order. A part that fails does not keep the others from running.
+NIGHT := night-fuzz night-histories night-full night-python night-interop night-engines night-metastores
+
 .PHONY: test-nightly
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes, histories (2 hours)
 	@tools/need.sh "make test-nightly" python rust strace
 	@$(MAKE) $(VENV)/.built
+	@$(MAKE) -k -j1 $(NIGHT)
+
+$(NIGHT): export FRAZIL_NIGHTLY := 1
+.PHONY: $(NIGHT)
+night-fuzz:
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
+
+night-histories:
 	@echo "== Random histories with kills"
 	@$(MAKE) histories
+
+night-full:
 	@echo "== Crash points, models and processes, in full"
-	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s $(IN_FULL)
+	@FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s $(IN_FULL)
+
+night-python:
 	@echo "== What tests/night.py leaves out of make test"
-	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night $(addprefix --ignore=,$(IN_FULL)) tests/python
+	@$(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night $(addprefix --ignore=,$(IN_FULL)) tests/python
+
+night-interop:
+	@echo "== The same, with Spark"
 	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
-	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/interop
+	@$(BIN)/python -m pytest --timeout 1800 -n $(WORKERS) $(BY_FILE) -m night tests/interop
+
+night-engines:
 	@$(MAKE) test-engines
+
+night-metastores:
 	@echo "== Java's catalogs of Hive and Glue"
-	@FRAZIL_NIGHTLY=1 $(BIN)/python -m pytest --timeout 1800 tests/interop/test_metastores.py
+	@$(BIN)/python -m pytest --timeout 1800 tests/interop/test_metastores.py
 
 .PHONY: test-interop
 test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon, pypaimon, pypaimon-rust

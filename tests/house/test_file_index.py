@@ -1,5 +1,6 @@
 """FILES.md lists every source file by the first sentence of its own documentation."""
 
+import subprocess
 from pathlib import Path
 
 from file_index import INDEX, ROOT, first_sentence, index, tracked
@@ -30,3 +31,11 @@ def test_a_sentence_ends_at_its_stop() -> None:
         first_sentence("Keys (e.g. `a.b`), in `~/.aws/config`. And more.") == "Keys (e.g. `a.b`), in `~/.aws/config`."
     )
     assert first_sentence("What follows:\n\n    code") == "What follows"
+
+
+def test_no_link_is_tracked() -> None:
+    """A link to a folder of one machine breaks every other clone."""
+    command = ["git", "ls-files", "--stage"]
+    rows = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(rows) > 1000
+    assert not [row for row in rows if not row.startswith("100")]
