@@ -132,6 +132,19 @@ impl PositionSet {
         Ok(())
     }
 
+    /// The positions from 0 up to a number of rows.
+    ///
+    /// # Errors
+    /// `CorruptTable` if a position would be larger than Java allows.
+    pub fn of_rows(count: u64) -> Result<PositionSet> {
+        let mut all = PositionSet::default();
+        if let Some(last) = count.checked_sub(1) {
+            all.extend(&[i64::try_from(last).unwrap_or(i64::MAX)])?;
+            all.0.insert_range(0..count);
+        }
+        Ok(all)
+    }
+
     /// Adds all positions of another set.
     pub fn unite(&mut self, other: &PositionSet) {
         self.0 |= &other.0;

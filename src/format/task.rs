@@ -538,6 +538,17 @@ pub struct BucketMessage {
     pub hashes: Vec<BucketHashes>,
     /// Whether the rows replace others. The writer then ignored the rows that the table had.
     pub replaces: bool,
+    /// Rows that the commit names in deletion vectors.
+    pub deleted: Vec<DeletedRows>,
+}
+
+/// Rows of a data file that are deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeletedRows {
+    /// The file.
+    pub file: DataFile,
+    /// Their positions, as a blob of type `deletion-vector-v1`.
+    pub positions: Vec<u8>,
 }
 
 /// The keys that a writer assigned to a bucket, in tables with dynamic buckets.

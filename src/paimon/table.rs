@@ -17,7 +17,7 @@ use crate::format::estimate::Estimate;
 use crate::format::evolution::Evolution;
 use crate::format::maintenance::{Maintained, Maintenance};
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::format::row_change::RowChange;
+use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::splits::SplitRequest;
 use crate::format::table_format::TableFormat;
 use crate::format::task::{CommitMessage, ReadContext, Split};
@@ -189,6 +189,31 @@ impl seam::Table for PaimonTable {
 
     fn maintain(&self, action: &Maintenance) -> Result<(Arc<dyn seam::Table>, Maintained)> {
         PaimonTable::maintain(self, action).map(|(table, done)| (shared(table), done))
+    }
+
+    /// Rows with a primary key are changed by their keys, and not file by file.
+    fn changes_in_parts(&self) -> Option<&dyn seam::ChangesInParts> {
+        (!self.table_schema().has_primary_key()).then_some(self)
+    }
+}
+
+impl seam::ChangesInParts for PaimonTable {
+    fn change_files(&self, change: &RowChange, branch: Option<&str>) -> Result<ChangeFiles> {
+        self.files_to_change(change, branch)
+    }
+
+    fn write_part(&self, part: &Part, rows: Option<RowReader>, branch: Option<&str>, _: u64) -> Result<CommitMessage> {
+        PaimonTable::write_part(self, part, rows, branch)
+    }
+
+    fn commit_parts(
+        &self,
+        change: &RowChange,
+        _: &Predicate,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::commit_parts(self, change, messages, options).map(shared)
     }
 }
 

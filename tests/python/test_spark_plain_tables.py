@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,7 @@ import pytest
 from pyspark.sql import functions as f
 
 import frazil as fz
-from frazil.requests import rows as row_requests
-from frazil.spark.changes import merging, ranges
-from frazil.spark.changes.job import PLACES
-from frazil.spark.changes.rewriting import KEPT, Head, RangeJob
-from frazil.spark.jobs.job import Job
+from frazil.spark.changes import job, merging
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +22,9 @@ MODES = {
     "partitions": {"partition_by": ["p"]},
     "vectors": {"properties": {"deletion-vectors.enabled": "true"}},
     "buckets": {"properties": {"bucket": "2", "bucket-key": "id"}},
+    "tracked": {"properties": {"row-tracking.enabled": "true"}},
 }
+EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"}
 
 
 @pytest.fixture
@@ -168,11 +165,18 @@ def test_a_branch_is_changed(spark: Any, lake: fz.Catalog) -> None:
     table = created(lake)
     table.refs.create_tag("then")
     table.refs.create_branch("side", "then")
-    fz.spark.update(spark, table, f.expr("id = length(s)"), {"n": f.expr("n + 1")}, branch="side")
+    for _ in range(2):
+        fz.spark.update(
+            spark, table, f.expr("id = length(s)"), {"n": f.expr("n + 1")}, branch="side", job_id="on the branch"
+        )
     source = spark.createDataFrame([(9,)], "id long")
     merge = fz.spark.merge_into(source, table, "t.id = s.id", branch="side")
     merge.whenNotMatched().insert({"id": "s.id"}).merge()
     assert content(table, "side") == in_order((1, "a", 11, "x"), *ROWS[1:], (9, None, None, None))
+    assert content(table) == in_order(*ROWS)
+    for wrong, error in (("nowhere", fz.NotFoundError), ("then", fz.FrazilError)):
+        with pytest.raises(error, match=wrong):
+            fz.spark.delete(spark, table, f.expr("id + 0 = 1"), branch=wrong)
     assert content(table) == in_order(*ROWS)
 
 
@@ -203,148 +207,119 @@ def test_values_that_spark_does_not_change_stay_as_they_are(spark: Any, lake: fz
     assert after.select(others).equals(given.select(others))
 
 
-def test_tables_whose_rows_could_change_in_other_ways(spark: Any, lake: fz.Catalog) -> None:
-    tracked = lake.create_table("db.r", SCHEMA, format="paimon", properties={"row-tracking.enabled": "true"})
-    tracked.append(pa.table([[1], ["a"], [1], ["x"]], schema=SCHEMA))
-    with pytest.raises(fz.UnsupportedError, match=r"row-tracking\.enabled"):
-        fz.spark.delete(spark, tracked, f.expr("length(s) = 1"))
-    flags = lake.create_table("db.b", pa.schema([("b", pa.bool_())]), format="paimon")
-    with pytest.raises(fz.UnsupportedError, match="without a column that has an order"):
-        fz.spark.delete(spark, flags, f.expr("not b"))
+def test_rows_that_are_tracked_keep_their_ids(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = created(lake, "tracked")
+
+    def ids() -> dict[int, tuple[int, int]]:
+        columns = ["id", "_row_id", "_last_updated_sequence_number"]
+        found = table.refresh().scan("id is not null", columns).to_arrow().to_pylist()
+        return {row["id"]: (row["_row_id"], row["_last_updated_sequence_number"]) for row in found}
+
+    before = ids()
+    fz.spark.update(spark, table, f.expr("n * 2 < 70"), {"n": f.expr("n + id")})
+    fz.spark.delete(spark, table, f.expr("concat(p, s) = 'ay'"))
+    third = (before[3][0], 3)
+    assert ids() == {1: (before[1][0], 3), 3: third, 5: before[5]}
+    rows = spark.createDataFrame([(5, 1), (9, 9)], "id long, n int")
+    fz.spark.upsert(rows, table, "id")
+    assert ids() == {1: (before[1][0], 3), 3: third, 5: (before[5][0], 5), 9: (5, 5)}
+
+
+def test_columns_of_evolving_tables_change_alone(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = lake.create_table("db.e", SCHEMA, format="paimon", properties=EVOLVING)
+    table.append(pa.table([list(column) for column in zip(*ROWS, strict=True)], schema=SCHEMA))
+    ids = table.refresh().scan(None, ["n", "_row_id"]).to_arrow().to_pylist()
+    done = fz.spark.update(spark, table, f.expr("id % 2 = 1"), {"s": f.expr("concat(p, id)")})
+    assert done.rows_updated == 3
+    after = [(1, "a", 10, "a1"), ROWS[1], (3, "b", 30, "b3"), ROWS[3], (5, "b", 50, "b5")]
+    assert content(table) == in_order(*after)
+    assert table.refresh().scan(None, ["n", "_row_id"]).to_arrow().to_pylist() == ids
+    columns = [file["write_cols"] for file in table.refresh().inspect.data_files().to_pylist()]
+    assert sorted(columns, key=str) == [None, ["s"]]
+    rows = spark.createDataFrame([(3, "three"), (9, "nine")], "id long, s string")
+    fz.spark.upsert(rows, table, "id")
+    after[2] = (3, "b", 30, "three")
+    assert content(table) == in_order(*after, (9, None, None, "nine"))
+    done = fz.spark.delete(spark, table, f.expr("length(s) > 2"))
+    assert done.rows_deleted == 2
+    assert content(table) == in_order(*after[:2], *after[3:])
+    merge = fz.spark.merge_into(rows, table, "t.id = s.id + 2").whenMatched().update({"n": "t.n + s.id"})
+    merge.whenNotMatched().insert({"id": "s.id", "s": "s.s"}).merge()
+    assert content(table) == in_order(*after[:2], after[3], (5, "b", 53, "b5"), (9, None, None, "nine"))
+
+
+def test_rows_without_a_column_that_can_be_compared(spark: Any, lake: fz.Catalog) -> None:
+    schema = pa.schema([("m", pa.map_(pa.string(), pa.int32())), ("b", pa.bool_())])
+    for properties in ({}, {"deletion-vectors.enabled": "true"}):
+        table = lake.create_table(f"db.b{len(properties)}", schema, format="paimon", properties=properties)
+        table.append(pa.Table.from_pylist([{"m": [("x", i)], "b": i > 1} for i in range(4)], schema=schema))
+        fz.spark.delete(spark, table, f.expr("not b and m['x'] = 1"))
+        fz.spark.update(spark, table, f.expr("m['x'] > 2"), {"m": f.expr("map_concat(m, map('y', 7))")})
+        found = table.refresh().scan().to_arrow().to_pylist()
+        assert sorted(found, key=str) == [
+            {"m": [("x", 0)], "b": False},
+            {"m": [("x", 2)], "b": True},
+            {"m": [("x", 3), ("y", 7)], "b": True},
+        ]
+
+
+def test_rows_with_null_in_a_column_with_a_default_keep_it(spark: Any, lake: fz.Catalog) -> None:
     table = created(lake)
     with table.update_schema() as update:
         update.add_column("late", "int", write_default=5)
     table = table.refresh()
     table.append(pa.table({"id": [7, 8], "n": pa.array([70, 80], pa.int32())}))
-    # The old rows have null, where the writer would put 5.
-    with pytest.raises(fz.UnsupportedError, match="a row with null in a column with a default"):
-        fz.spark.update(spark, table, f.expr("length(s) = 1"), {"n": f.lit(0)})
+    fz.spark.update(spark, table, f.expr("length(s) = 1"), {"n": f.lit(0)})
     fz.spark.update(spark, table, f.expr("id + 0 > 6"), {"n": f.expr("n + late")})
-    assert content(table) == in_order(*((*row, None) for row in ROWS), (7, None, 75, None, 5), (8, None, 85, None, 5))
+    old = [(*row[:2], row[2] if row[3] is None else 0, row[3], None) for row in ROWS]
+    assert content(table) == in_order(*old, (7, None, 75, None, 5), (8, None, 85, None, 5))
 
 
 # ---------------------------------------------------------------- other commits
 
 
-def job_of(table: fz.Table, where: str) -> RangeJob:
-    return RangeJob(
-        table=table,
-        change=row_requests.overwrite(where),
-        where=where,
-        job=Job(),
-        columns=("n",),
-        command="update",
-        updated=("n",),
-        inserted=(),
-        deletes_all=False,
-        filled=(),
-        head=Head.of(table, None),
-    )
+def test_other_commits_while_spark_computes(spark: Any, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that changes the same files is a conflict. Rows that others append stay, unless rows are inserted."""
+    table = created(lake)
+    change_rows = job.change_rows
 
+    def after(other: Any) -> None:
+        def late(*given: Any) -> None:
+            other()
+            change_rows(*given)
 
-def changes_of(table: fz.Table, *ids: int) -> list[pa.RecordBatch]:
-    """Batches as the task gets them: each row gets 0 in column `n`."""
-    found = table.scan(None, ["id", "_file", "_pos"]).to_arrow().to_pylist()
-    places = sorted((row["_file"], row["_pos"]) for row in found if row["id"] in ids)
-    columns = [pa.array([0], pa.int32()), pa.array([False]), pa.array([False])]
-    return [
-        pa.record_batch(
-            [columns[0], pa.array([file]), pa.array([position]), *columns[1:]], ["frazil c0", *PLACES, KEPT]
-        )
-        for file, position in places
-    ]
+        monkeypatch.setattr("frazil.spark.changes.placed_changes.change_rows", late)
+
+    more = pa.table([[9], ["a"], [5], ["new"]], schema=SCHEMA)
+    after(lambda: table.append(more))
+    fz.spark.update(spark, table, f.expr("id + 0 = 1"), {"n": f.lit(0)})
+    expected = in_order((1, "a", 0, "x"), *ROWS[1:], (9, "a", 5, "new"))
+    assert content(table) == expected
+    source = spark.createDataFrame([(10, 9)], "id long, n int")
+    merge = fz.spark.merge_into(source, table, "t.id = s.id").whenNotMatched().insert({"id": "s.id"})
+    with pytest.raises(fz.CommitConflictError):
+        merge.merge()
+    expected = in_order(*expected, (9, "a", 5, "new"))
+    assert content(table) == expected
+    before = data_files(table)
+    after(lambda: table.refresh().delete("id = 3"))
+    with pytest.raises(fz.CommitConflictError):
+        fz.spark.update(spark, table, f.expr("id + 0 = 3"), {"n": f.lit(0)})
+    assert content(table) == [row for row in expected if row[0] != 3]
+    # The delete wrote its files, and those of the update are gone.
+    assert len(data_files(table) - before) == 1
 
 
 def data_files(table: fz.Table) -> set[Path]:
     return set(Path(table.location.removeprefix("file://")).rglob("data-*"))
 
 
-def test_a_commit_before_the_first_row_or_among_the_rows_is_a_conflict(lake: fz.Catalog) -> None:
+def test_a_job_runs_once(spark: Any, lake: fz.Catalog) -> None:
     table = created(lake)
-    more = pa.table([[1], ["a"], [5], ["new"]], schema=SCHEMA)
-
-    def late(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield batches[0]
-        table.append(more)
-        yield from batches[1:]
-
-    job, batches = job_of(table, "id <= 2"), changes_of(table, 1, 2)
-    before = data_files(table)
-    for rows, new in ((late(batches), 1), (iter(batches), 0)):
-        with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
-            job.write(rows, 0)
-        assert content(table) == in_order(*ROWS, (1, "a", 5, "new"))
-        assert len(data_files(table)) == len(before) + 1, new
-
-
-@pytest.mark.parametrize("mode", ["plain", "vectors"])
-def test_a_commit_that_takes_the_last_moment_is_a_conflict(
-    lake: fz.Catalog, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = created(lake, mode)
-    job, batches = job_of(table, "id <= 2"), changes_of(table, 1)
-
-    def late() -> Iterator[pa.RecordBatch]:
-        table.refresh().delete("id = 1")
-        yield from batches
-
-    # Nobody looks before the commit. The commit itself finds that the row's file has changed.
-    monkeypatch.setattr(Head, "check", lambda *_: None)
-    with pytest.raises(fz.CommitConflictError):
-        job.write(late(), 0)
-    assert content(table) == in_order(*ROWS[1:])
-
-
-def test_rows_that_others_append_stay(lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = created(lake)
-    job, batches = job_of(table, "id <= 2"), changes_of(table, 1)
-
-    def late() -> Iterator[pa.RecordBatch]:
-        table.append(pa.table([[1], ["a"], [5], ["new"]], schema=SCHEMA))
-        yield from batches
-
-    monkeypatch.setattr(Head, "check", lambda *_: None)
-    job.write(late(), 0)
-    assert content(table) == in_order((1, "a", 0, "x"), *ROWS[1:], (1, "a", 5, "new"))
-
-
-def test_a_task_that_runs_again_commits_once(lake: fz.Catalog) -> None:
-    table = created(lake)
-    job, batches = job_of(table, "id <= 2"), changes_of(table, 1, 2)
     for _ in range(2):
-        job.write(iter(batches), 0)
-        assert content(table) == in_order((1, "a", 0, "x"), (2, "a", 0, "y"), *ROWS[2:])
+        fz.spark.update(spark, table, f.expr("id + 0 = 1"), {"n": f.expr("n + 1")}, job_id="once")
+    assert content(table) == in_order((1, "a", 11, "x"), *ROWS[1:])
     assert len(table.refresh().snapshots) == 3
-
-
-def test_rows_that_are_not_found_again_change_nothing(lake: fz.Catalog) -> None:
-    table = created(lake)
-    with pytest.raises(fz.InvalidInputError, match="not found again"):
-        job_of(table, "id <= 2").write(iter(changes_of(table, 1, 5)), 0)
-    assert content(table) == in_order(*ROWS)
-
-
-def test_inserts_of_a_merge_fail_after_other_commits(
-    spark: Any, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = created(lake)
-    source = spark.createDataFrame([(9, 9), (10, 10)], "id long, n int")
-    merge = fz.spark.merge_into(source, table, "t.id = s.id").whenNotMatched().insert({"id": "s.id", "n": "s.n"})
-    merge.merge()
-    expected = in_order(*ROWS, (9, None, 9, None), (10, None, 10, None))
-    assert content(table) == expected
-    spread = ranges.clustered
-
-    def late(*given: Any) -> Any:
-        table.append(pa.table([[9], ["a"], [5], ["new"]], schema=SCHEMA))
-        return spread(*given)
-
-    monkeypatch.setattr(ranges, "clustered", late)
-    other = spark.createDataFrame([(11, 9)], "id long, n int")
-    again = fz.spark.merge_into(other, table.refresh(), "t.id = s.id").whenNotMatched().insert({"id": "s.id"})
-    with pytest.raises(fz.CommitConflictError, match="while Spark computed"):
-        again.merge()
-    assert content(table) == in_order(*expected, (9, "a", 5, "new"))
 
 
 # ---------------------------------------------------------------- SQL

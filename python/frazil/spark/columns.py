@@ -11,8 +11,10 @@ from pyspark.sql import functions as f
 
 from frazil.spark.settings import changed_setting
 
-__all__ = ["as_column", "as_sql", "is_column", "quoted", "selected"]
+__all__ = ["as_column", "as_sql", "column_of", "is_column", "quoted", "selected", "text_of"]
 
+# The attribute of a Column with the text of SQL that it was made of.
+_TEXT = "frazil_sql_text"
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
@@ -42,6 +44,18 @@ def is_column(value: object) -> bool:
 def as_column(expression: str | Column) -> Column:
     """A text of SQL or a Column as a Column."""
     return f.expr(expression) if isinstance(expression, str) else expression
+
+
+def column_of(text: str) -> Column:
+    """A Column that remembers its text of SQL."""
+    column = f.expr(text)
+    setattr(column, _TEXT, text)
+    return column
+
+
+def text_of(expression: str | Column) -> str | None:
+    """The text of an expression, if it is known. Spark shows strings in it without quotes."""
+    return expression if isinstance(expression, str) else vars(expression).get(_TEXT)
 
 
 def selected(spark: SparkSession, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:

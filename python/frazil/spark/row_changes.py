@@ -26,11 +26,10 @@ from frazil.spark.changes.keywords import by_keywords
 from frazil.spark.changes.merge_into import MergeInto
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows, persisted
 from frazil.spark.changes.upserting import is_append
-from frazil.spark.changes.ways import is_for_tasks
 from frazil.spark.columns import is_column
 from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job
-from frazil.spark.jobs.target import writable
+from frazil.spark.jobs.target import opened_for
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.settings import setting
 from frazil.spark.write import append
@@ -87,16 +86,14 @@ def merge(
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    opened = writable(df.sparkSession, table)
-    job = Job.named(branch, snapshot_properties, job_id)
+    opened, job = opened_for(df.sparkSession, table, Job.named(branch, snapshot_properties, job_id))
     given = (
         when_matched_update,
         when_matched_delete,
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
-    always = is_for_tasks(df, opened)
-    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe, always)
+    clauses = by_keywords(df, opened, given, when_matched_update_where, null_safe)
     if clauses is not None:
         key = None if on is None else tuple(arguments.columns(on, "on"))
         return merge_by_clauses(MergeTarget(df, opened, key, "s", "t", null_safe, job), clauses)
@@ -142,8 +139,7 @@ def merge_into(
     Raises:
         InvalidInputError: An argument is wrong.
     """
-    opened = writable(df.sparkSession, table)
-    job = Job.named(branch, snapshot_properties, job_id)
+    opened, job = opened_for(df.sparkSession, table, Job.named(branch, snapshot_properties, job_id))
     return MergeInto(MergeTarget(df, opened, _on(on), source, target, null_safe, job))
 
 
@@ -181,8 +177,7 @@ def upsert(
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
-    opened = writable(df.sparkSession, table)
-    job = Job.named(branch, snapshot_properties, job_id)
+    opened, job = opened_for(df.sparkSession, table, Job.named(branch, snapshot_properties, job_id))
     if not job.is_done(opened):
         with persisted(df):
             if is_append(df, opened, None if on is None else arguments.columns(on, "on"), job):
@@ -194,7 +189,7 @@ def upsert(
         when_matched_update=True,
         when_not_matched_insert=True,
         null_safe=null_safe,
-        branch=branch,
+        branch=job.branch,
         snapshot_properties=snapshot_properties,
         job_id=job_id,
     )
@@ -231,7 +226,7 @@ def delete(
         InvalidInputError: The filter does not fit the schema.
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
-    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    opened, job = opened_for(spark, table, Job.named(branch, snapshot_properties, job_id))
     if needs_spark(spark, opened, where, {}, alias):
         return change_by_expression(spark, opened, where, None, alias, job)
     return _change_by_files(spark, opened, row_requests.delete(where), job)
@@ -266,7 +261,7 @@ def update(
         UnsupportedError: A new value is for a column that is a struct, list or map.
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
-    job, opened = Job.named(branch, snapshot_properties, job_id), writable(spark, table)
+    opened, job = opened_for(spark, table, Job.named(branch, snapshot_properties, job_id))
     if needs_spark(spark, opened, where, values, alias):
         return change_by_expression(spark, opened, where, values, alias, job)
     return _change_by_files(spark, opened, row_requests.update_change(where, values), job)

@@ -21,7 +21,7 @@ use crate::data::read::rows::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{BucketContext, DeleteRef, FileFormat, MergeSection, ReadContext, ScanTask};
-use crate::types::metadata_columns::is_metadata;
+use crate::types::metadata_columns::{FILE, is_metadata};
 use crate::types::options::Options;
 use crate::types::{Field, FieldId};
 
@@ -48,7 +48,7 @@ pub(crate) fn read_aligned(reading: MergeInput<'_>, task: &ScanTask, section: &M
     let mut parts: Vec<AlignedPart> = Vec::new();
     let mut columns = vec![(0, 0); fields.len()];
     for (place, field) in fields.iter().enumerate() {
-        let owner = owner(buckets, &files, field.id)?;
+        let owner = owner(buckets, &files, task, field.id)?;
         let of_field = if owner.is_none() { having(buckets, &blobs, field.id)? } else { Vec::new() };
         if of_field.is_empty() {
             owners.push(Some(owner.unwrap_or(0)));
@@ -102,8 +102,12 @@ fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// The newest file that has a column. For metadata columns the newest of all files.
-fn owner(buckets: &BucketContext, files: &[&ScanTask], id: FieldId) -> Result<Option<usize>> {
+/// The newest file that has a column. The file of the rows is that of the task. Other metadata columns are those of the
+/// newest file.
+fn owner(buckets: &BucketContext, files: &[&ScanTask], task: &ScanTask, id: FieldId) -> Result<Option<usize>> {
+    if id == FILE {
+        return Ok(files.iter().position(|file| file.data_file.path == task.data_file.path));
+    }
     if is_metadata(id) {
         return Ok(Some(0));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::error::Result;
 use crate::format::task::{
-    BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, FileSource, NewBucketFile, RowStats,
+    BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, DeletedRows, FileSource, NewBucketFile, RowStats,
 };
 use crate::format::wire::members::{members, wrong};
 use crate::types::json_members::{JsonMembers, as_int};
@@ -146,6 +146,11 @@ pub(crate) fn put_buckets(
     if message.replaces {
         out["paimon-replaces"] = json!(true);
     }
+    if !message.deleted.is_empty() {
+        let files: Vec<DataFile> = message.deleted.iter().map(|rows| rows.file.clone()).collect();
+        out["paimon-deleted-files"] = files_of(&files)?.into();
+        out["paimon-deleted"] = message.deleted.iter().map(|rows| hex(&rows.positions)).collect();
+    }
     Ok(())
 }
 
@@ -169,6 +174,17 @@ pub(crate) fn buckets_of(
     }
     if j.get("paimon-hashes").is_some() {
         message.hashes = j.list("paimon-hashes")?.iter().map(hashes_of).collect::<Result<_>>()?;
+    }
+    if j.get("paimon-deleted").is_some() {
+        let (files, positions) = (files_of(j, "paimon-deleted-files")?, j.strings("paimon-deleted")?);
+        if files.len() != positions.len() {
+            return Err(wrong("paimon-deleted"));
+        }
+        let rows = files.into_iter().zip(positions).map(|(file, positions)| {
+            let positions = unhex(&positions).ok_or_else(|| wrong("paimon-deleted"))?;
+            Ok(DeletedRows { file, positions })
+        });
+        message.deleted = rows.collect::<Result<_>>()?;
     }
     Ok(message)
 }

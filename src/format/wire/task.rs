@@ -182,7 +182,8 @@ pub fn context_from_json(json: &Json) -> Result<ReadContext> {
 /// As [`task_to_json`].
 pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     let removed = message.delta.iter().flat_map(|d| &d.removed);
-    let (specs, form) = spec_objects(message.files.iter().chain(removed).map(|f| &f.partition));
+    let deleted = message.buckets.deleted.iter().map(|rows| &rows.file);
+    let (specs, form) = spec_objects(message.files.iter().chain(removed).chain(deleted).map(|f| &f.partition));
     let files_of = |files: &[DataFile]| files.iter().map(|f| file_object(f, form)).collect::<Result<Vec<_>>>();
     let mut out = json!({
         "table-uuid": message.table_uuid,

@@ -4,32 +4,19 @@
 //! the replacements. Either way, changed rows keep their ids. Rows that only move also keep the commit that last
 //! changed them (specification, "Row Lineage").
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::interleave_record_batch;
-
 use super::live::LiveRows;
 use super::new_files::write_each;
 use super::positions::{RowsToDelete, write_deletes};
 use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::data::write::writer::DataWriter;
-use crate::error::{Error, Result, ResultExt};
-use crate::format::task::{FileContent, FileFormat, ScanTask};
+use crate::error::{Result, ResultExt};
+use crate::format::task::{FileContent, FileFormat};
 use crate::iceberg::rows::effect::{Effect, RowCounts};
 use crate::parallel::check_cancelled;
-use crate::rows::row_changes::patch::{Patch, Patched};
-use crate::rows::row_changes::placed::{Placed, found_among};
-use crate::rows::row_changes::source::rows_of;
-
-/// Rows of a data file.
-pub(crate) struct Hits {
-    /// The file. Its residual matches these rows, and perhaps others.
-    pub task: ScanTask,
-    pub positions: PositionSet,
-    /// In a merge: for each position, ascending, the row of the source, or `NO_SOURCE`. Otherwise empty.
-    pub sources: Vec<u32>,
-}
+use crate::rows::row_changes::changed_batch::ChangedBatch;
+use crate::rows::row_changes::matched_rows::Hits;
+use crate::rows::row_changes::patch::Patch;
 
 impl Hits {
     /// Whether these are all remaining rows of the file, as far as metadata tells.
@@ -90,7 +77,7 @@ fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut Dat
         let (mut counts, mut seen) = (RowCounts::default(), 0);
         for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
             check_cancelled()?;
-            let batch = Batch::of(placed?, hits, &mut seen, patch)?;
+            let batch = ChangedBatch::of(placed?, hits.found(), &mut seen, patch)?;
             if !writing && batch.changes() {
                 writing = true;
                 if number > 0 {
@@ -100,102 +87,11 @@ fn rewrite(rows: &LiveRows<'_>, hits: &Hits, patch: &dyn Patch, writer: &mut Dat
             if writing {
                 counts.updated += batch.updated();
                 counts.deleted += batch.deleted();
-                writer.write(&batch.after(rows)?)?;
+                writer.write(&batch.after(rows.lineage())?)?;
             }
         }
-        check_seen(hits, seen)?;
+        hits.found().check_seen(seen)?;
         return Ok(writing.then_some(counts));
-    }
-}
-
-/// Rows of a file and the change that applies to them.
-struct Batch {
-    placed: Placed,
-    hit: BooleanBuffer,
-    patched: Patched,
-}
-
-impl Batch {
-    /// Applies `patch` to the hits among these rows. `seen` counts the hits of the file.
-    fn of(placed: Placed, hits: &Hits, seen: &mut usize, patch: &dyn Patch) -> Result<Batch> {
-        let hit = found_among(&placed.positions, &hits.positions);
-        let count = hit.count_set_bits();
-        let sources = hits.sources.get(*seen..).map_or(&[][..], |left| left.get(..count).unwrap_or_default());
-        *seen += count;
-        let patched = match count {
-            0 => Patched::all_removed(0),
-            _ => patch.patch(&rows_of(&placed.rows, hit.clone())?, sources)?,
-        };
-        if patched.same.len() != count || patched.replaced.len() != count {
-            return Err(Error::internal("a change returned another number of rows than it got"));
-        }
-        Ok(Batch { placed, hit, patched })
-    }
-
-    fn changes(&self) -> bool {
-        self.patched.same.count_set_bits() < self.patched.same.len()
-    }
-
-    fn updated(&self) -> u64 {
-        self.patched.replaced.count_set_bits() as u64
-    }
-
-    fn deleted(&self) -> u64 {
-        (self.patched.same.len() - self.patched.same.count_set_bits()) as u64 - self.updated()
-    }
-
-    /// All rows of the batch after the change, in their order.
-    fn after(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
-        if !self.changes() {
-            return Ok(self.placed.rows.clone());
-        }
-        let (mut at, mut new) = (0, 0);
-        let mut kept = BooleanArray::builder(self.hit.len());
-        let mut from: Vec<(usize, usize)> = Vec::with_capacity(self.hit.len());
-        for (row, hit) in self.hit.iter().enumerate() {
-            let (same, replaced) = match hit {
-                false => (true, false),
-                true => (self.patched.same.value(at), self.patched.replaced.value(at)),
-            };
-            at += usize::from(hit);
-            kept.append_value(same || replaced);
-            if replaced {
-                from.push((1, new));
-                new += 1;
-            } else if same {
-                from.push((0, row));
-            }
-        }
-        if new == 0 {
-            return rows_of(&self.placed.rows, kept.finish().values().clone());
-        }
-        let replacements = self.replacements(columns)?;
-        interleave_record_batch(&[&self.placed.rows, &replacements], &from).map_err(joined)
-    }
-
-    /// The rows that replace others, with the same ids. They count as changed by the coming commit.
-    fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
-        let old = rows_of(&rows_of(&self.placed.rows, self.hit.clone())?, self.patched.replaced.clone())?;
-        let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
-        let rows = rows.ok_or_else(|| Error::internal("the rows that replace others are missing"))?;
-        let mut all: Vec<ArrayRef> = rows.columns().to_vec();
-        if let Some([ids, updated]) = columns.lineage() {
-            all.truncate(ids);
-            all.push(old.column(ids).clone());
-            all.push(new_null_array(old.column(updated).data_type(), old.num_rows()));
-        }
-        RecordBatch::try_new(old.schema(), all).map_err(joined)
-    }
-}
-
-fn joined(e: arrow::error::ArrowError) -> Error {
-    Error::invalid("changed rows do not fit the table").because(e)
-}
-
-fn check_seen(hits: &Hits, seen: usize) -> Result<()> {
-    match u64::try_from(seen) == Ok(hits.positions.len()) {
-        true => Ok(()),
-        false => Err(Error::corrupt("a file gave other rows when it was read again")),
     }
 }
 
@@ -231,19 +127,17 @@ fn replace(
     let (mut positions, mut counts, mut seen) = (PositionSet::default(), RowCounts::default(), 0);
     for placed in rows.read(&hits.task)? {
         check_cancelled()?;
-        let batch = Batch::of(placed?, hits, &mut seen, patch)?;
+        let batch = ChangedBatch::of(placed?, hits.found(), &mut seen, patch)?;
         if !batch.changes() {
             continue;
         }
         counts.updated += batch.updated();
         counts.deleted += batch.deleted();
         if batch.updated() > 0 {
-            writer.write(&batch.replacements(rows)?)?;
+            writer.write(&batch.replacements(rows.lineage())?)?;
         }
-        let hit = batch.placed.positions.values().iter().zip(batch.hit.iter()).filter(|(_, hit)| *hit);
-        let gone = hit.zip(batch.patched.same.iter()).filter(|(_, same)| !same).map(|((position, _), _)| *position);
-        positions.extend(&gone.collect::<Vec<i64>>())?;
+        positions.extend(&batch.changed_positions())?;
     }
-    check_seen(hits, seen)?;
+    hits.found().check_seen(seen)?;
     Ok((positions, counts))
 }

@@ -1,6 +1,6 @@
 //! Deleting the rows that match a filter.
 
-use super::apply::{Hits, apply};
+use super::apply::apply;
 use super::live::LiveRows;
 use super::plan::{Touched, whole_files};
 use super::positions::check_tasks;
@@ -15,6 +15,7 @@ use crate::iceberg::commit::snapshot_input::Operation;
 use crate::iceberg::plan::file_bounds::strict;
 use crate::iceberg::rows::effect::Effect;
 use crate::parallel::{check_cancelled, in_parallel};
+use crate::rows::row_changes::matched_rows::Hits;
 use crate::rows::row_changes::patch::Remove;
 
 /// The files and rows to remove.

@@ -3,7 +3,7 @@
 //! The source and its keys are held in memory. Only files of the table that can have such keys are read, first only
 //! their key columns. Then the files with a match are changed.
 
-use super::apply::{Hits, apply};
+use super::apply::apply;
 use super::delete;
 use super::live::LiveRows;
 use super::plan::Touched;
@@ -21,6 +21,7 @@ use crate::parallel::{check_cancelled, in_parallel};
 use crate::rows::row_changes::clauses::check_insert;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::KeyRanges;
+use crate::rows::row_changes::matched_rows::Hits;
 use crate::rows::row_changes::matcher::Matcher;
 use crate::rows::row_changes::patch::NO_SOURCE;
 use crate::rows::row_changes::source::SourceRows;

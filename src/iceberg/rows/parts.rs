@@ -4,7 +4,7 @@
 //! of the source with rows of the table. It sends all matches of a data file to one part. A part returns a
 //! [`CommitMessage`]; [`IcebergTable::commit_parts`] commits them with the preconditions of the whole change.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::apply::apply;
 use super::delete::{RowRemoval, find_removal, hits};
@@ -23,6 +23,7 @@ use crate::iceberg::rows::plan::tasks_of;
 use crate::iceberg::state::IcebergTable;
 use crate::iceberg::write::commit_messages::fingerprint;
 use crate::rows::row_changes::assignments::{Assignments, row_counts};
+use crate::rows::row_changes::parts::check_parts;
 use crate::rows::stream::RowReader;
 use crate::store::location::normalise;
 
@@ -145,29 +146,6 @@ fn command(change: &RowChange) -> Result<Command> {
         RowChange::Merge(_) => Ok(Command::Merge),
         _ => Err(Error::invalid("only deletes, updates and merges have parts")),
     }
-}
-
-/// Each data file may be changed by only one part, as parts do not know each other.
-fn check_parts(messages: &[CommitMessage], since: Option<i64>) -> Result<()> {
-    let mut known: HashMap<&str, usize> = HashMap::new();
-    for (number, message) in messages.iter().enumerate() {
-        let Some(delta) = message.delta.as_ref().filter(|d| d.part.is_some()) else {
-            return Err(Error::invalid("a message is not a part of a change of rows").hint("Give it to commit()"));
-        };
-        if delta.since != since {
-            let name = |id: Option<i64>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
-            return Err(Error::invalid("a part of the change was done at another version")
-                .with("snapshot", name(delta.since))
-                .with("expected", name(since)));
-        }
-        let removed = delta.removed.iter().filter(|f| f.content == FileContent::Data).map(|f| f.path.as_str());
-        for path in removed.chain(delta.referenced.iter().map(String::as_str)) {
-            if *known.entry(path).or_insert(number) != number {
-                return Err(Error::invalid("two parts changed the same data file").with("path", path));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn message(effect: Effect, view: &View) -> CommitMessage {

@@ -119,16 +119,16 @@ impl<'p> SnapshotAttempt<'p> {
     /// Removes the files that were written for a commit that certainly failed.
     pub(super) fn clean_up(&mut self) {
         self.files.delete_all_but(&HashSet::new());
+        // Index files are always written for this commit alone.
+        let mut written = self.input.changes.index_files.clone();
         if !self.input.owns_files {
-            return;
+            return self.input.folder.store().discard(written);
         }
-        let mut written = Vec::new();
         for new in self.input.changes.added.iter().chain(&self.input.changes.changelog) {
             let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             written.push(new.file.path.clone());
             written.extend(new.extra_files.iter().map(|name| join(folder, name)));
         }
-        written.extend(self.input.changes.index_files.iter().cloned());
         self.input.folder.store().discard(written);
     }
 

@@ -7,49 +7,37 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::planned_commit::{PlannedCommit, counted};
-use super::unpublished::Unpublished;
-use super::vectors;
+use super::change_files::FileChanges;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::{BoundPredicate, Predicate};
-use crate::format::task::{DataFile, ScanTask};
-use crate::paimon::commit::changes::Changes;
-use crate::paimon::commit::producer::Commit;
+use crate::expr::BoundPredicate;
+use crate::format::task::DataFile;
 use crate::paimon::plan::compact_plan::{bucket_files, row_groups};
-use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::check_cancelled;
-use crate::rows::row_changes::placed::placed;
-use crate::store::in_parallel;
 
 impl PaimonTable {
-    /// Deletes the rows that a filter finds; `None` if no row matches.
+    /// Makes deletes of rows, found in any of their files, deletes in the oldest ones. No file is removed, as vectors
+    /// have to be those of the oldest files.
     ///
     /// # Errors
-    /// As [`PaimonTable::delete_where`].
-    pub(super) fn delete_aligned(&self, filter: &Predicate) -> Result<Option<PlannedCommit>> {
-        let scan = self.found(filter)?;
-        let tasks: Vec<ScanTask> = scan.tasks()?.collect();
-        let found = positions(&scan, &tasks)?;
-        let rows = found.iter().map(PositionSet::len).fold(0, u64::saturating_add);
-        if rows == 0 {
-            return Ok(None);
+    /// `CorruptTable` if rows have no ids; errors of planning.
+    pub(super) fn name_oldest_files(&self, changes: &mut FileChanges) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
         }
         let oldest = self.oldest_files()?;
-        let mut deleted = Vec::new();
-        for (task, positions) in tasks.iter().zip(found).filter(|(_, positions)| !positions.is_empty()) {
-            let first = task.data_file.first_row_id;
-            let file = first.and_then(|first| oldest.get(&first)).cloned();
-            let none = || Error::corrupt("the rows of a file have no ids").with("path", &task.data_file.path);
-            deleted.push((file.ok_or_else(none)?, positions));
+        let whole = std::mem::take(&mut changes.removed).into_iter().map(|file| {
+            let rows = PositionSet::of_rows(u64::try_from(file.record_count).unwrap_or(0));
+            rows.with("path", &file.path).map(|rows| (Arc::new(file), rows))
+        });
+        let deleted = std::mem::take(&mut changes.deleted).into_iter().map(Ok).chain(whole);
+        for found in deleted {
+            let (file, positions) = found?;
+            let oldest = file.first_row_id.and_then(|first| oldest.get(&first)).cloned();
+            let none = || Error::corrupt("the rows of a file have no ids").with("path", &file.path);
+            changes.deleted.push((oldest.ok_or_else(none)?, positions));
         }
-        let store = self.folder().store().as_ref();
-        let mut new = Unpublished::new(store);
-        let index = vectors::changes(self, scan.snapshot(), deleted, &[], &mut new.index)?;
-        let (_, index_files) = new.taken();
-        let commit = Commit::new(self.folder(), Changes { index, index_files, ..Changes::default() }).owning_files();
-        Ok(Some((commit, counted("deleted", rows))))
+        Ok(())
     }
 
     /// The oldest files of all rows, by the first row id.
@@ -63,18 +51,4 @@ impl PaimonTable {
         }
         Ok(out)
     }
-}
-
-/// The positions of the rows that tasks find.
-fn positions(scan: &PaimonScan, tasks: &[ScanTask]) -> Result<Vec<PositionSet>> {
-    let reader = scan.placed_reader(&[]);
-    in_parallel(reader.store.as_ref(), tasks.len(), |i| {
-        let mut found = PositionSet::default();
-        let Some(task) = tasks.get(i) else { return Ok(found) };
-        for rows in reader.read(task)? {
-            check_cancelled()?;
-            found.extend(placed(rows?)?.positions.values()).with("path", &task.data_file.path)?;
-        }
-        Ok(found)
-    })
 }

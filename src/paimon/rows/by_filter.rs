@@ -10,7 +10,7 @@
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
 use super::fate::Fate;
-use super::found::{FileHits, hits};
+use super::found::{changed_tasks, hits};
 use super::keyed;
 use super::planned_commit::{PlannedCommit, counted};
 use super::unpublished::Unpublished;
@@ -42,8 +42,8 @@ impl PaimonTable {
             Ok(replaced) => table.without(filter, replaced),
             Err(e) if e.kind() != ErrorKind::Unsupported => Err(e),
             Err(_) => match table.table_schema().has_primary_key() {
-                true => table.key_change(filter, Fate::Gone),
-                false => table.file_change(filter, Fate::Gone, Vec::new()),
+                true => table.key_change(filter, None),
+                false => table.file_change(filter, &Fate::gone(), Vec::new()),
             },
         })
     }
@@ -63,9 +63,9 @@ impl PaimonTable {
             match table.table_schema().has_primary_key() {
                 true => {
                     keyed::check_updatable(table.table_schema(), assigned)?;
-                    table.key_change(filter, Fate::Updated(&new))
+                    table.key_change(filter, Some(&new))
                 }
-                false => table.file_change(filter, Fate::Updated(&new), Vec::new()),
+                false => table.file_change(filter, &Fate::updated(&new), Vec::new()),
             }
         })
     }
@@ -87,9 +87,14 @@ impl PaimonTable {
                 .with("table", table.location())
                 .hint("Delete the rows, then append the new ones, or filter by partition columns only"));
         }
-        table.check_deletes()?;
+        if table.table_schema().options().data_evolution()? {
+            return Err(PAIMON
+                .lacks("overwriting rows other than whole partitions of tables with 'data-evolution.enabled'")
+                .with("table", table.location())
+                .hint("Delete the rows, then append the new ones"));
+        }
         let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
-        match table.file_change(filter, Fate::Gone, added)? {
+        match table.file_change(filter, &Fate::gone(), added)? {
             Some(planned) => self.commit_once(planned, options),
             None => self.refresh(),
         }
@@ -108,39 +113,32 @@ impl PaimonTable {
     fn file_change(
         &self,
         filter: &Predicate,
-        fate: Fate<'_>,
+        fate: &Fate<'_>,
         added: Vec<NewBucketFile>,
     ) -> Result<Option<PlannedCommit>> {
-        let options = self.table_schema().options();
-        let aligned = options.data_evolution()? && options.deletion_vectors()?;
-        if aligned && added.is_empty() && matches!(fate, Fate::Gone) {
-            return self.delete_aligned(filter);
-        }
-        let store = self.folder().store().as_ref();
+        let mut new = Unpublished::new(self.folder().store().as_ref());
         let inserted = (!added.is_empty()).then(|| row_count(&added));
-        let mut new = Unpublished::new(store);
         new.data = added;
-        if matches!(fate, Fate::Gone) {
-            self.check_deletes()?;
-        }
         let scan = self.found(filter)?;
-        let hits = hits(&scan)?;
-        let rows = hits.iter().map(FileHits::rows).sum();
-        let mut counts = match fate {
-            Fate::Gone => counted("deleted", rows),
-            Fate::Updated(_) | Fate::Merged(_) => counted("updated", rows),
+        let hits = hits(&scan, changed_tasks(&scan)?)?;
+        let changes = self.changed_files(&scan, hits, fate, &mut new)?;
+        let mut counts = match fate.patch.removes_all() {
+            true => counted("deleted", changes.rows.deleted),
+            false => counted("updated", changes.rows.updated),
         };
         counts.extend(inserted.into_iter().flat_map(|rows| counted("inserted", rows)));
-        self.change_files(&scan, hits, fate, new, counts)
+        let commit = changes.commit(self, scan.snapshot(), &mut new)?;
+        Ok(commit.map(|commit| (commit, counts)))
     }
 
-    /// Writes rows of one kind. By their key, they replace the rows that a filter finds.
-    fn key_change(&self, filter: &Predicate, fate: Fate<'_>) -> Result<Option<PlannedCommit>> {
-        let (kind, key) = match fate {
-            Fate::Gone => (WriteKind::Delete, "deleted"),
-            Fate::Updated(_) | Fate::Merged(_) => (WriteKind::Update, "updated"),
+    /// Writes rows of one kind. By their key, they replace the rows that a filter finds. Without new values these are
+    /// deleted.
+    fn key_change(&self, filter: &Predicate, new: Option<&Assignments>) -> Result<Option<PlannedCommit>> {
+        let (kind, key) = match new {
+            None => (WriteKind::Delete, "deleted"),
+            Some(_) => (WriteKind::Update, "updated"),
         };
-        if let Fate::Gone = fate {
+        if new.is_none() {
             check_deletable(self.table_schema())?;
         }
         // Rows that are not compacted yet are newer than those that scans see.
@@ -150,10 +148,9 @@ impl PaimonTable {
         while let Some(rows) = found.next_batch()? {
             check_cancelled()?;
             count = count.saturating_add(rows.num_rows() as u64);
-            match fate {
-                Fate::Gone => writer.write(&rows)?,
-                Fate::Updated(new) => writer.write(&new.apply(&rows)?)?,
-                Fate::Merged(merge) => writer.write(&merge.fates(&rows)?.rows)?,
+            match new {
+                None => writer.write(&rows)?,
+                Some(new) => writer.write(&new.apply(&rows)?)?,
             }
         }
         let WrittenFiles { added, changelog, hashes } = writer.finish()?;

@@ -5,80 +5,67 @@
 //!
 //! Source: Java's `MergeIntoPaimonDataEvolutionTable`, `DataEvolutionPaimonWriter`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 
 use super::column_writer::ColumnWriter;
 use super::fate::Fate;
 use super::found::FileHits;
-use super::planned_commit::PlannedCommit;
-use super::rewrite::joined;
 use super::unpublished::Unpublished;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::ScanReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{BucketFile, FileContent, FileFormat, MergeSection, ScanTask};
-use crate::paimon::commit::changes::Changes;
-use crate::paimon::commit::producer::Commit;
 use crate::paimon::manifest::index_manifest::read_index_manifest;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::check_cancelled;
-use crate::rows::row_changes::placed::{Placed, found_among, placed};
+use crate::rows::row_changes::changed_batch::{ChangedBatch, joined};
+use crate::rows::row_changes::patch::Patch;
+use crate::rows::row_changes::placed::{Placed, placed};
 use crate::types::{Field, FieldId, Schema};
 
 impl PaimonTable {
-    /// Writes the changed columns of the groups of rows that some hits are in.
+    /// Writes the changed columns of the groups of rows that some hits are in. Returns the number of updated rows.
     ///
     /// # Errors
-    /// `Unsupported` for columns of type BLOB, and for merges that delete rows; errors of reading and writing; a
+    /// `Unsupported` for columns of type BLOB, and for changes that delete rows; errors of reading and writing; a
     /// cancellation.
-    pub(super) fn change_columns(
+    pub(super) fn write_columns(
         &self,
         scan: &PaimonScan,
         hits: &[FileHits],
-        fate: Fate<'_>,
-        mut new: Unpublished<'_>,
-        counts: BTreeMap<String, String>,
-    ) -> Result<Option<PlannedCommit>> {
-        if !hits.is_empty() {
-            let changed = self.changed_columns(fate)?;
-            let rewriter = Rewriter::new(self, scan, fate, &changed)?;
-            let mut writer = ColumnWriter::new(self, &changed)?;
-            for hit in hits {
-                rewriter.rewrite(hit, fate, &mut writer).with("rewritten", &hit.task.data_file.path)?;
-            }
-            let next = scan.snapshot_id().and_then(|id| id.checked_add(1)).unwrap_or(1);
-            new.data.extend(writer.finish(next)?);
+        fate: &Fate<'_>,
+        new: &mut Unpublished<'_>,
+    ) -> Result<u64> {
+        if hits.is_empty() {
+            return Ok(0);
         }
-        let (added, index_files) = new.taken();
-        let changes = Changes { added, index_files, ..Changes::default() };
-        // A column that another commit changed meanwhile would get its old values back.
-        let commit = |changes| Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
-        Ok((!changes.is_empty()).then(|| (commit(changes), counts)))
+        let changed = self.changed_columns(fate)?;
+        let rewriter = Rewriter::new(self, scan, fate, &changed)?;
+        let mut writer = ColumnWriter::new(self, &changed)?;
+        let mut updated = 0;
+        for hit in hits {
+            updated += rewriter.rewrite(hit, fate.patch, &mut writer).with("rewritten", &hit.task.data_file.path)?;
+        }
+        let next = scan.snapshot_id().and_then(|id| id.checked_add(1)).unwrap_or(1);
+        new.data.extend(writer.finish(next)?);
+        Ok(updated)
     }
 
     /// The places of the columns that a change sets.
-    fn changed_columns(&self, fate: Fate<'_>) -> Result<Vec<usize>> {
+    fn changed_columns(&self, fate: &Fate<'_>) -> Result<Vec<usize>> {
         let schema = self.table_schema();
         let no = |what: &str| PAIMON.lacks(what).with("table", self.location());
-        let names: Vec<&str> = match fate {
-            Fate::Updated(new) => new.columns().collect(),
-            Fate::Merged(matcher) if matcher.may_delete() => {
-                return Err(no("merges that delete rows of tables with 'data-evolution.enabled'")
-                    .hint("Delete the rows by a filter first, in a commit of its own"));
-            }
-            Fate::Merged(matcher) => matcher.updated_columns().collect(),
-            Fate::Gone => return Err(Error::internal("rows are not deleted by files of columns")),
-        };
+        if fate.may_delete {
+            return Err(no("merges that delete rows of tables with 'data-evolution.enabled'")
+                .hint("Delete the rows by a filter first, in a commit of its own"));
+        }
         let mut places = Vec::new();
-        for (at, field) in schema.fields.iter().enumerate().filter(|(_, f)| names.contains(&f.name.as_str())) {
+        for (at, field) in schema.fields.iter().enumerate().filter(|(_, f)| fate.columns.contains(&f.name.as_str())) {
             if field.ty.has_blobs() {
                 return Err(no("changes of columns of type BLOB")
                     .with("column", &field.name)
@@ -129,63 +116,70 @@ struct Rewriter {
 }
 
 impl Rewriter {
-    fn new(table: &PaimonTable, scan: &PaimonScan, fate: Fate<'_>, changed: &[usize]) -> Result<Rewriter> {
+    fn new(table: &PaimonTable, scan: &PaimonScan, fate: &Fate<'_>, changed: &[usize]) -> Result<Rewriter> {
         let fields = &table.schema().fields;
-        let rows = match fate {
+        let rows = match &fate.needs {
             // No other column decides about the new values.
-            Fate::Updated(new) => {
-                let read = (0..fields.len()).filter(|at| changed.contains(at) || new.copies(*at));
+            Some(needs) => {
+                let read = (0..fields.len()).filter(|at| changed.contains(at) || needs.contains(at));
                 PartlyRead::new(fields, read.collect())?
             }
-            _ => PartlyRead::without_blobs(table)?,
+            None => PartlyRead::without_blobs(table)?,
         };
         let names = changed.iter().filter_map(|at| fields.get(*at)).map(|field| field.name.clone()).collect();
         Ok(Rewriter { reader: scan.placed_reader(&rows.fields), rows, changed: changed.to_vec(), names })
     }
 
-    /// Writes the changed columns of all rows of a hit's group.
-    fn rewrite(&self, hit: &FileHits, fate: Fate<'_>, writer: &mut ColumnWriter) -> Result<()> {
+    /// Writes the changed columns of all rows of a hit's group, if a row changes. Returns how many do.
+    fn rewrite(&self, hit: &FileHits, patch: &dyn Patch, writer: &mut ColumnWriter) -> Result<u64> {
         let rows = hit.task.data_file.as_ref();
         if rows.content != FileContent::Data || rows.first_row_id.is_none() {
             return Err(Error::corrupt("the rows of a file have no ids"));
         }
-        writer.begin(rows, newest(&hit.task, &self.names))?;
-        for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
-            check_cancelled()?;
-            let after = self.after(&placed(batch?)?, hit, fate)?;
-            writer.write(&after.project(&self.changed).map_err(joined)?)?;
+        if !patch.changes_all() && !self.changes(hit, patch)? {
+            return Ok(0);
         }
-        writer.end()
+        writer.begin(rows, newest(&hit.task, &self.names))?;
+        let mut updated = 0;
+        self.each_batch(hit, patch, &mut |batch, count| {
+            updated += batch.updated();
+            let after = batch.after(None)?;
+            if after.num_rows() != count {
+                return Err(Error::internal("a change lost rows"));
+            }
+            writer.write(&after.project(&self.changed).map_err(joined)?).map(|()| true)
+        })?;
+        writer.end()?;
+        Ok(if hit.positions.is_none() { hit.rows() } else { updated })
     }
 
-    /// Rows after the change, in their order.
-    fn after(&self, rows: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
-        let whole = self.rows.whole(&rows.rows)?;
-        let changed = match &hit.positions {
-            Some(positions) => found_among(&rows.positions, positions),
-            None => BooleanBuffer::new_set(whole.num_rows()),
-        };
-        if changed.count_set_bits() == 0 {
-            return Ok(whole);
+    /// Whether a row of a hit's group changes.
+    fn changes(&self, hit: &FileHits, patch: &dyn Patch) -> Result<bool> {
+        let mut changes = false;
+        self.each_batch(hit, patch, &mut |batch, _| {
+            changes = batch.changes();
+            Ok(!changes)
+        })?;
+        Ok(changes)
+    }
+
+    /// Calls `take` with the rows of a hit's group and their number, batch by batch, until it returns false.
+    fn each_batch(
+        &self,
+        hit: &FileHits,
+        patch: &dyn Patch,
+        take: &mut dyn FnMut(ChangedBatch, usize) -> Result<bool>,
+    ) -> Result<()> {
+        let mut seen = 0;
+        for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
+            check_cancelled()?;
+            let Placed { positions, rows } = placed(batch?)?;
+            let whole = Placed { positions, rows: self.rows.whole(&rows)? };
+            if !take(ChangedBatch::of(whole, hit.found(), &mut seen, patch)?, rows.num_rows())? {
+                return Ok(());
+            }
         }
-        let old = filter_record_batch(&whole, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
-        let new = match fate {
-            Fate::Updated(new) => new.apply(&old)?,
-            Fate::Merged(matcher) => matcher.fates(&old)?.rows,
-            Fate::Gone => return Err(Error::internal("rows are not deleted by files of columns")),
-        };
-        if new.num_rows() != old.num_rows() {
-            return Err(Error::internal("a change lost rows"));
-        }
-        let new = RecordBatch::try_new(whole.schema(), new.columns().to_vec()).map_err(joined)?;
-        let mut replaced = 0..new.num_rows();
-        let from: Vec<(usize, usize)> = (0..whole.num_rows())
-            .map(|row| match changed.value(row) {
-                true => (1, replaced.next().unwrap_or_default()),
-                false => (0, row),
-            })
-            .collect();
-        interleave_record_batch(&[&whole, &new], &from).map_err(joined)
+        hit.found().check_seen(seen)
     }
 }
 

@@ -6,6 +6,8 @@ use crate::expr::BoundPredicate;
 use crate::format::task::ScanTask;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::parallel::check_cancelled;
+use crate::rows::row_changes::changed_batch::FoundRows;
+use crate::rows::row_changes::matched_rows::Hits;
 use crate::rows::row_changes::placed::placed;
 use crate::store::in_parallel;
 
@@ -15,12 +17,26 @@ pub(crate) struct FileHits {
     pub task: ScanTask,
     /// Positions of the matching rows; `None` means all live rows.
     pub positions: Option<PositionSet>,
+    /// As in [`Hits`].
+    pub sources: Vec<u32>,
+}
+
+impl From<Hits> for FileHits {
+    fn from(hits: Hits) -> FileHits {
+        FileHits { task: hits.task, positions: Some(hits.positions), sources: hits.sources }
+    }
 }
 
 impl FileHits {
-    /// Whether no other row is left in the file.
+    /// The rows.
+    pub(crate) fn found(&self) -> FoundRows<'_> {
+        FoundRows { positions: self.positions.as_ref(), sources: &self.sources }
+    }
+
+    /// Whether no other row is left in the file, as far as metadata shows.
     pub(crate) fn is_whole(&self) -> bool {
-        self.positions.is_none()
+        let left = || left(&self.task).and_then(|n| u64::try_from(n).ok());
+        self.positions.as_ref().is_none_or(|positions| left() == Some(positions.len()))
     }
 
     /// The number of rows. For a whole file with deletes that were not counted, it includes the deleted rows.
@@ -53,13 +69,12 @@ pub(super) fn changed_tasks(scan: &PaimonScan) -> Result<Vec<ScanTask>> {
     }
 }
 
-/// The rows that a scan of a table without primary key finds. Files are not read if metadata proves that all their rows
-/// match.
+/// The rows that a scan of a table without primary key finds in some of its tasks. Files are not read if metadata
+/// proves that all their rows match.
 ///
 /// # Errors
-/// Errors of planning and reading; a cancellation.
-pub(crate) fn hits(scan: &PaimonScan) -> Result<Vec<FileHits>> {
-    let tasks = changed_tasks(scan)?;
+/// Errors of reading; a cancellation.
+pub(crate) fn hits(scan: &PaimonScan, tasks: Vec<ScanTask>) -> Result<Vec<FileHits>> {
     let reader = scan.placed_reader(&[]);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
         let Some(task) = tasks.get(i).filter(|t| *t.residual != BoundPredicate::True) else { return Ok(None) };
@@ -71,6 +86,6 @@ pub(crate) fn hits(scan: &PaimonScan) -> Result<Vec<FileHits>> {
         let all = left(task).and_then(|n| u64::try_from(n).ok()) == Some(found.len());
         Ok((!all || found.is_empty()).then_some(found))
     })?;
-    let hits = tasks.into_iter().zip(found).map(|(task, positions)| FileHits { task, positions });
+    let hits = tasks.into_iter().zip(found).map(|(task, positions)| FileHits { task, positions, sources: Vec::new() });
     Ok(hits.filter(|h| h.positions.as_ref().is_none_or(|p| !p.is_empty())).collect())
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::Assigned;
 use crate::format::row_change::{Columns, Merge};
+use crate::format::task::PartRows;
 use crate::paimon::commit::changes::Changes;
 use crate::paimon::commit::producer::Commit;
 use crate::paimon::scan::handle::PaimonScan;
@@ -38,18 +39,9 @@ use crate::rows::stream::RowReader;
 use crate::rows::stream::StreamRequest;
 use crate::store::in_parallel;
 
-/// How many rows were changed.
-#[derive(Clone, Copy, Debug, Default)]
-struct MergeCounts {
-    updated: u64,
-    deleted: u64,
-    inserted: u64,
-}
-
-impl MergeCounts {
-    fn properties(self) -> BTreeMap<String, String> {
-        row_counts(self.updated, self.inserted, self.deleted).into()
-    }
+/// The numbers of rows that a merge changed, as properties of the snapshot.
+pub(super) fn properties(rows: PartRows) -> BTreeMap<String, String> {
+    row_counts(rows.updated, rows.inserted, rows.deleted).into()
 }
 
 impl PaimonTable {
@@ -76,23 +68,25 @@ impl PaimonTable {
     }
 
     fn merge_files(&self, matcher: &RowMatcher) -> Result<Option<PlannedCommit>> {
-        let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
-        let (hits, mut counts) = merge_hits(&scan, &PartlyRead::without_blobs(self)?, matcher)?;
-        let mut new = Unpublished::new(store);
+        let hits = merge_hits(&scan, &PartlyRead::without_blobs(self)?, matcher)?;
+        let mut new = Unpublished::new(self.folder().store().as_ref());
         let (inserted, rows) = self.insert(matcher)?;
-        counts.inserted = rows;
         new.data = inserted.added;
-        let planned = self.change_files(&scan, hits, Fate::Merged(matcher), new, counts.properties())?;
+        let mut changes = self.changed_files(&scan, hits, &Fate::merged(matcher), &mut new)?;
+        changes.rows.inserted = rows;
         // Rows that came meanwhile may have the same keys.
-        Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
+        changes.only_here = true;
+        let counts = properties(changes.rows);
+        let commit = changes.commit(self, scan.snapshot(), &mut new)?;
+        Ok(commit.map(|commit| (commit, counts)))
     }
 
     fn merge_by_key(&self, matcher: &RowMatcher, merge: &Merge) -> Result<Option<PlannedCommit>> {
         self.check_merged_by_key(matcher, merge)?;
         let scan = self.found(matcher.filter())?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
-        let (mut updates, mut deletes, mut counts) = (None, None, MergeCounts::default());
+        let (mut updates, mut deletes, mut counts) = (None, None, PartRows::default());
         while let Some(rows) = found.next_batch()? {
             check_cancelled()?;
             let fates = matcher.fates(&rows)?;
@@ -121,7 +115,7 @@ impl PaimonTable {
         }
         new.taken();
         let commit = Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
-        Ok(Some((commit, counts.properties())))
+        Ok(Some((commit, properties(counts))))
     }
 
     /// Refuses merges that the table's merge engine does not support.
@@ -187,32 +181,22 @@ impl PaimonTable {
 }
 
 /// The rows of each file that a merge changes.
-fn merge_hits(scan: &PaimonScan, columns: &PartlyRead, matcher: &RowMatcher) -> Result<(Vec<FileHits>, MergeCounts)> {
+fn merge_hits(scan: &PaimonScan, columns: &PartlyRead, matcher: &RowMatcher) -> Result<Vec<FileHits>> {
     let tasks = changed_tasks(scan)?;
     let reader = scan.placed_reader(&columns.fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
-        let (mut found, mut counts) = (PositionSet::default(), MergeCounts::default());
-        let Some(task) = tasks.get(i) else { return Ok((found, counts)) };
+        let mut found = PositionSet::default();
+        let Some(task) = tasks.get(i) else { return Ok(found) };
         for rows in reader.read(task)? {
             check_cancelled()?;
             let rows = placed(rows?)?;
             let fates = matcher.fates(&columns.whole(&rows.rows)?)?;
-            counts.updated += fates.rows.num_rows() as u64;
-            counts.deleted += (fates.changed.count_set_bits() - fates.rows.num_rows()) as u64;
             let positions = rows.positions.values();
             let at: Vec<i64> = fates.changed.set_indices().filter_map(|row| positions.get(row).copied()).collect();
             found.extend(&at).with("path", &task.data_file.path)?;
         }
-        Ok((found, counts))
+        Ok(found)
     })?;
-    let mut counts = MergeCounts::default();
-    let mut hits = Vec::new();
-    for (task, (positions, of_file)) in tasks.into_iter().zip(found) {
-        counts.updated += of_file.updated;
-        counts.deleted += of_file.deleted;
-        if !positions.is_empty() {
-            hits.push(FileHits { task, positions: Some(positions) });
-        }
-    }
-    Ok((hits, counts))
+    let hits = tasks.into_iter().zip(found).filter(|(_, positions)| !positions.is_empty());
+    Ok(hits.map(|(task, positions)| FileHits { task, positions: Some(positions), sources: Vec::new() }).collect())
 }

@@ -11,6 +11,7 @@
 //! - `found`: finds the rows that a filter matches, file by file
 //! - `keyed`: checks whether a table with a primary key accepts rows that update others
 //! - `rewrite`: rewriting files without deleted rows, or with other rows in their place
+//! - `parts`: changes that several processes do in parts
 //! - `row_matcher`: the result of a merge for whole rows
 //! - `tracking`: columns of rewritten files that keep the ids of rows
 //! - `unpublished`: files of a change before its commit takes them over
@@ -26,6 +27,7 @@ pub(crate) mod fate;
 pub(crate) mod found;
 pub(super) mod keyed;
 pub(crate) mod merge;
+pub(crate) mod parts;
 pub(crate) mod planned_commit;
 pub(crate) mod rewrite;
 pub(super) mod row_matcher;

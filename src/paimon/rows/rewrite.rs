@@ -7,17 +7,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema};
-use arrow::error::ArrowError;
 
-use super::fate::Fate;
 use super::found::FileHits;
 use super::tracking::with_tracking;
+use crate::codec::bitmap::PositionSet;
 use crate::data::read::read_ahead::ScanReader;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{NewBucketFile, ScanTask};
 use crate::paimon::scan::handle::PaimonScan;
@@ -25,16 +22,25 @@ use crate::paimon::state::PaimonTable;
 use crate::paimon::write::write_plan::WriteKind;
 use crate::paimon::write::writer::PaimonWriter;
 use crate::parallel::check_cancelled;
-use crate::rows::row_changes::placed::{Placed, found_among, placed};
+use crate::rows::row_changes::changed_batch::{ChangedBatch, Lineage, joined};
+use crate::rows::row_changes::patch::Patch;
+use crate::rows::row_changes::placed::placed;
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
-/// The error for changed rows that Arrow refuses.
-pub(super) fn joined(e: ArrowError) -> Error {
-    Error::invalid("changed rows do not fit the table").because(e)
+/// The effect of a change on a file.
+#[derive(Debug, Default)]
+pub(crate) struct FileEffect {
+    /// Rows with new values.
+    pub updated: u64,
+    /// Rows that are removed.
+    pub deleted: u64,
+    /// Rows that are removed or replaced, if they are to be named in a deletion vector.
+    pub positions: PositionSet,
 }
 
-/// Rewrites the files of some hits: without these rows, or with their new values.
+/// Rewrites the files of some hits: without these rows, or with their new values. The result has the effect on each
+/// file; `None` if no row of it changes. Then it was not rewritten.
 ///
 /// # Errors
 /// Errors of reading and writing; a cancellation.
@@ -42,47 +48,32 @@ pub(crate) fn rewritten(
     table: &PaimonTable,
     scan: &PaimonScan,
     hits: &[FileHits],
-    fate: Fate<'_>,
-) -> Result<Vec<NewBucketFile>> {
+    patch: &dyn Patch,
+) -> Result<(Vec<NewBucketFile>, Vec<Option<FileEffect>>)> {
     let mut out = Rewriter::new(table, scan)?;
-    for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
-        let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
-        for rows in out.reader.read(&all)? {
-            check_cancelled()?;
-            let rows = out.after(&placed(rows?)?, hit, fate).with("rewritten", &hit.task.data_file.path)?;
-            out.write(&rows)?;
-        }
+    let mut effects = Vec::with_capacity(hits.len());
+    for hit in hits {
+        effects.push(out.rewrite(hit, patch).with("rewritten", &hit.task.data_file.path)?);
     }
-    out.finish()
+    Ok((out.finish()?, effects))
 }
 
-/// Writes the new form of rows that are deleted at their old position.
+/// Writes the new form of rows that are deleted at their old position. The result has the effect on each file.
 ///
 /// # Errors
 /// As [`rewritten`].
-pub(crate) fn updated(
+pub(crate) fn replaced(
     table: &PaimonTable,
     scan: &PaimonScan,
     hits: &[FileHits],
-    fate: Fate<'_>,
-) -> Result<Vec<NewBucketFile>> {
+    patch: &dyn Patch,
+) -> Result<(Vec<NewBucketFile>, Vec<FileEffect>)> {
     let mut out = Rewriter::new(table, scan)?;
+    let mut effects = Vec::with_capacity(hits.len());
     for hit in hits {
-        for rows in out.reader.read(&hit.task)? {
-            check_cancelled()?;
-            let rows = out.patched(fate, &placed(rows?)?.rows)?.rows;
-            out.write(&rows)?;
-        }
+        effects.push(out.replace(hit, patch).with("read", &hit.task.data_file.path)?);
     }
-    out.finish()
-}
-
-/// The result for some rows.
-struct ChangedRows {
-    /// The rows that are replaced; the others are deleted.
-    kept: BooleanBuffer,
-    /// The new rows, in order.
-    rows: RecordBatch,
+    Ok((out.finish()?, effects))
 }
 
 /// Reads rows and writes them again.
@@ -108,50 +99,56 @@ impl Rewriter {
         Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: Some((count, names)) })
     }
 
-    /// Rows after a change. They keep their ids, and count as changed by the coming commit.
-    fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<ChangedRows> {
-        let count = rows.num_rows();
-        let (kept, new) = match fate {
-            Fate::Gone => return Ok(ChangedRows { kept: BooleanBuffer::new_unset(count), rows: rows.slice(0, 0) }),
-            Fate::Updated(patch) => (BooleanBuffer::new_set(count), patch.apply(rows)?),
-            Fate::Merged(merge) => {
-                let fates = merge.fates(rows)?;
-                (fates.replaced, fates.rows)
-            }
-        };
-        let Some((own, _)) = &self.tracked else { return Ok(ChangedRows { kept, rows: new }) };
-        let old = filter_record_batch(rows, &BooleanArray::new(kept.clone(), None)).map_err(joined)?;
-        let mut columns: Vec<ArrayRef> = new.columns().iter().take(*own).cloned().collect();
-        columns.extend(old.columns().get(*own).cloned());
-        columns.extend(old.columns().get(own + 1).map(|c| new_null_array(c.data_type(), old.num_rows())));
-        let rows = RecordBatch::try_new(rows.schema(), columns).map_err(joined)?;
-        Ok(ChangedRows { kept, rows })
+    /// The places of the columns that track rows.
+    fn lineage(&self) -> Option<Lineage> {
+        self.tracked.as_ref().map(|(own, _)| [*own, own + 1])
     }
 
-    /// Rows of a file after the change, in their order.
-    fn after(&self, placed: &Placed, hit: &FileHits, fate: Fate<'_>) -> Result<RecordBatch> {
-        let rows = &placed.rows;
-        let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
-        let changed = found_among(&placed.positions, positions);
-        if changed.count_set_bits() == 0 {
-            return Ok(rows.clone());
+    /// Rewrites a file; `None` if no row changes.
+    fn rewrite(&mut self, hit: &FileHits, patch: &dyn Patch) -> Result<Option<FileEffect>> {
+        let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
+        // Nothing is written before the first change is found. Earlier rows are then read again.
+        let mut writing = patch.changes_all();
+        'reading: loop {
+            let (mut effect, mut seen) = (FileEffect::default(), 0);
+            for (number, rows) in self.reader.read(&all)?.enumerate() {
+                check_cancelled()?;
+                let batch = ChangedBatch::of(placed(rows?)?, hit.found(), &mut seen, patch)?;
+                if !writing && batch.changes() {
+                    writing = true;
+                    if number > 0 {
+                        continue 'reading;
+                    }
+                }
+                if writing {
+                    effect.updated += batch.updated();
+                    effect.deleted += batch.deleted();
+                    self.write(&batch.after(self.lineage())?)?;
+                }
+            }
+            hit.found().check_seen(seen)?;
+            return Ok(writing.then_some(effect));
         }
-        let old = filter_record_batch(rows, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
-        let ChangedRows { kept, rows: new } = self.patched(fate, &old)?;
-        let (mut seen, mut replaced) = (0, 0);
-        let mut from = Vec::with_capacity(rows.num_rows());
-        for (row, changed) in changed.iter().enumerate() {
-            if !changed {
-                from.push((0, row));
+    }
+
+    /// Writes the new form of a file's rows.
+    fn replace(&mut self, hit: &FileHits, patch: &dyn Patch) -> Result<FileEffect> {
+        let (mut effect, mut seen) = (FileEffect::default(), 0);
+        for rows in self.reader.read(&hit.task)? {
+            check_cancelled()?;
+            let batch = ChangedBatch::of(placed(rows?)?, hit.found(), &mut seen, patch)?;
+            if !batch.changes() {
                 continue;
             }
-            if kept.value(seen) {
-                from.push((1, replaced));
-                replaced += 1;
+            effect.updated += batch.updated();
+            effect.deleted += batch.deleted();
+            effect.positions.extend(&batch.changed_positions())?;
+            if batch.updated() > 0 {
+                self.write(&batch.replacements(self.lineage())?)?;
             }
-            seen += 1;
         }
-        interleave_record_batch(&[rows, &new], &from).map_err(joined)
+        hit.found().check_seen(seen)?;
+        Ok(effect)
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {

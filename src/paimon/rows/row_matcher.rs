@@ -13,7 +13,7 @@ use crate::format::row_change::Merge;
 use crate::rows::row_changes::key_columns::KeyColumns;
 use crate::rows::row_changes::key_ranges::KeyRanges;
 use crate::rows::row_changes::matcher::Matcher;
-use crate::rows::row_changes::patch::NO_SOURCE;
+use crate::rows::row_changes::patch::{NO_SOURCE, Patch, Patched};
 use crate::rows::row_changes::source::SourceRows;
 use crate::types::Schema;
 
@@ -122,5 +122,16 @@ impl RowMatcher {
     /// The rows of the data to insert, batch by batch. See [`Matcher::inserted`].
     pub(crate) fn inserted(&self) -> impl Iterator<Item = Result<RecordBatch>> {
         self.matcher.inserted()
+    }
+}
+
+impl Patch for RowMatcher {
+    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
+        let Fates { changed, replaced, rows } = self.fates(rows)?;
+        Ok(Patched { same: !&changed, replaced, rows: Some(rows) })
+    }
+
+    fn changes_all(&self) -> bool {
+        true
     }
 }

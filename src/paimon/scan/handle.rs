@@ -20,12 +20,12 @@ use crate::paimon::plan::planner::plan;
 use crate::paimon::plan::travel::{Between, ScanVersion};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
-use crate::paimon::state::PaimonTable;
+use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::parallel::{CountedPlan, Phase, PlanMetrics, begin_phase, check_cancelled};
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
-use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::metadata_columns::{FILE, LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
 
 /// The version or the changes that a scan reads.
@@ -69,9 +69,11 @@ impl PaimonScan {
     /// Keeps only rows that this filter keeps as well.
     ///
     /// # Errors
-    /// `InvalidInput` if the filter does not fit the schema.
+    /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for the place of a row in several files.
     pub fn filter(&self, predicate: Predicate) -> Result<PaimonScan> {
-        Ok(PaimonScan { shape: self.shape.filter(predicate)?, ..self.clone() })
+        let shape = self.shape.filter(predicate)?;
+        check_places(&self.schema, &shape)?;
+        Ok(PaimonScan { shape, ..self.clone() })
     }
 
     /// Reads only these columns (dotted paths), in this order.
@@ -383,5 +385,16 @@ impl PaimonScan {
         // The number of deleted rows is not recorded by old writers.
         let told = task.deletes.iter().all(|d| d.file.record_count >= 0);
         (known && told).then(|| u64::try_from(task.data_file.record_count.saturating_sub(deleted)).ok()).flatten()
+    }
+}
+
+/// Refuses filters by the place of a row whose columns are in several files: each file has its own place.
+pub(super) fn check_places(schema: &TableSchema, shape: &ScanShape) -> Result<()> {
+    let named = || shape.filter.field_ids().into_iter().any(|id| [FILE, POS].contains(&id));
+    match schema.options().data_evolution()? && named() {
+        false => Ok(()),
+        true => Err(PAIMON
+            .lacks("filters by _file and _pos of tables with 'data-evolution.enabled'")
+            .hint("Filter by _row_id")),
     }
 }

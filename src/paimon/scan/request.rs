@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::handle::{PaimonScan, Selection};
+use super::handle::{PaimonScan, Selection, check_places};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::format::request::{At, ScanRequest};
@@ -288,7 +288,7 @@ fn before_all(folder: &TableFolder, mode: ChangeMode, end: &End) -> Result<End> 
 /// The columns that rows have in addition to those of their table. A merged row is not in a single file.
 fn more_columns(schema: &TableSchema) -> Result<Vec<i32>> {
     let options = Options(&schema.options);
-    let mut more = if schema.has_primary_key() || options.data_evolution()? { vec![] } else { vec![FILE, POS] };
+    let mut more = if schema.has_primary_key() { vec![] } else { vec![FILE, POS] };
     if options.row_tracking()? {
         more.extend(LINEAGE_COLUMNS);
     }
@@ -331,12 +331,7 @@ fn new_scan(
         buckets: Some(Arc::new(buckets)),
     };
     let shape = ScanShape::new(context, all, own.case_sensitive, matches!(selection, Selection::Changes(_)));
-    Ok(PaimonScan {
-        table: table.clone(),
-        schema,
-        selection,
-        shape: shape.with(request.filter, request.select)?,
-        options: Arc::new(options),
-        every_level: false,
-    })
+    let shape = shape.with(request.filter, request.select)?;
+    check_places(&schema, &shape)?;
+    Ok(PaimonScan { table: table.clone(), schema, selection, shape, options: Arc::new(options), every_level: false })
 }

@@ -154,7 +154,7 @@ impl PaimonTable {
         deleted.into_iter().collect()
     }
 
-    fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
+    pub(crate) fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = self.metadata().identity();
         let Some(other) = messages.iter().find(|m| m.table_uuid != own) else { return Ok(()) };
         let error = Error::invalid("a message belongs to another table").with("table", &own);
@@ -175,7 +175,7 @@ impl PaimonTable {
         let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
         let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
         CommitMessage {
-            buckets: BucketMessage { added, changelog, hashes, replaces },
+            buckets: BucketMessage { added, changelog, hashes, replaces, ..BucketMessage::default() },
             ..CommitMessage::new(self.metadata().identity(), files, written_at)
         }
     }
@@ -192,7 +192,7 @@ impl PaimonTable {
 }
 
 /// The user that commits exactly these files. If the commit is made again, it is recognised.
-fn user_of(paths: BTreeSet<String>) -> String {
+pub(crate) fn user_of(paths: BTreeSet<String>) -> String {
     let all = paths.into_iter().collect::<Vec<_>>().join("\n");
     let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, all.as_bytes()));
     format!("frazil-{}", (0..4).map(word).collect::<String>())

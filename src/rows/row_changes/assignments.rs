@@ -84,6 +84,11 @@ impl Assignments {
         assigned.map(|(field, _)| field.name.as_str())
     }
 
+    /// The number of columns of the schema.
+    pub(crate) fn width(&self) -> usize {
+        self.new.len()
+    }
+
     /// Whether a column gets the values of the column at this place.
     pub(crate) fn copies(&self, place: usize) -> bool {
         self.new.iter().any(|new| matches!(new, New::Copy(from) if *from == place))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,7 @@ from frazil.spark.changes.merging import branch_or_none
 from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange
 from frazil.spark.changes.pruning import pushed
 from frazil.spark.changes.ways import way_of
-from frazil.spark.columns import as_column, as_sql, is_column, quoted
+from frazil.spark.columns import as_column, as_sql, column_of, is_column, quoted
 from frazil.spark.jobs.job import Job
 from frazil.spark.lanes.arrow import no_rows
 from frazil.spark.reading.whole_rows import whole_rows
@@ -89,11 +89,11 @@ def change_by_expression(
     columns = [name for name in fields if name in new]
     way = way_of(table)
 
-    def changes(rows: DataFrame, read: Sequence[str] = ()) -> DataFrame:
+    def changes(rows: DataFrame) -> DataFrame:
         named = rows.withColumnsRenamed({"_file": FILE, "_pos": POSITION}).alias(alias).where(condition)
         own = [new[name].alias(f"frazil c{i}") for i, name in enumerate(columns)]
         places = [f.col(quoted(FILE)), f.col(quoted(POSITION)), f.lit(values is None).alias(MISSING)]
-        return named.select(*own, *way.old(table, alias, read), *places)
+        return named.select(*own, *way.old(table, alias), *places)
 
     needs = pushed(spark, table, changes, [where if isinstance(where, str) else condition, *given.values()])
     filter = exact or ("true" if needs is None or needs.filter is None else str(needs.filter))
@@ -102,7 +102,7 @@ def change_by_expression(
     whole = whole_rows(placed.rows, spark_schema(table.schema), ("_file", "_pos"))
     change = PlacedChange(
         table=table,
-        rows=changes(whole, placed.rows.columns),
+        rows=changes(whole),
         placed=placed,
         updated=tuple(columns),
         inserted=(),
@@ -125,4 +125,4 @@ def _filter_of(table: Table, where: Filter | Expression) -> str | None:
 def _value(value: object) -> Expression:
     if is_column(value):
         return value  # type: ignore[return-value]
-    return f.expr(as_sql(str(value))) if isinstance(value, Term) else f.lit(value)
+    return column_of(as_sql(str(value))) if isinstance(value, Term) else f.lit(value)

@@ -7,7 +7,6 @@ of its data file, with its new values. The driver sees no row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -31,7 +30,6 @@ from frazil.spark.changes.merging import (
 )
 from frazil.spark.changes.placed_changes import FILE, MISSING, POSITION, PlacedChange
 from frazil.spark.changes.pruning import pushed
-from frazil.spark.changes.rewriting import KEPT
 from frazil.spark.changes.ways import Way, way_of
 from frazil.spark.columns import as_column, quoted
 from frazil.spark.jobs.job import Job
@@ -156,7 +154,7 @@ class _Merge:
         at = branch_or_none(what.table, what.job)
         placed = self._way.read(what.df.sparkSession, what.table, where, columns or _columns_of(what.table)[:1], at)
         whole = whole_rows(placed.rows, spark_schema(what.table.schema), ("_file", "_pos"))
-        rows = self._changes(whole, facts, placed.rows.columns)
+        rows = self._changes(whole, facts)
         return PlacedChange(
             table=what.table,
             rows=rows,
@@ -202,13 +200,12 @@ class _Merge:
 
     # ------------------------------------------------------------ the joined rows
 
-    def _changes(self, target: DataFrame, facts: Facts | None, read: Sequence[str] = ()) -> DataFrame:
+    def _changes(self, target: DataFrame, facts: Facts | None) -> DataFrame:
         """The rows that a clause takes, with new values, and where the old row is.
 
         Args:
             target: Rows of the table with their places.
             facts: Facts about the source; None if the plan is only explained.
-            read: The columns that were read.
         """
         joined = self._join(target, facts).withColumn(_CLAUSE, self._number())
         values = [
@@ -220,9 +217,8 @@ class _Merge:
             deletes = [n for n in deletes if self.clauses.all[n].kind != "matched"]
         gone = f.col(quoted(_CLAUSE)).isin(deletes) if deletes else f.lit(False)
         rows = joined.where(f.col(quoted(_CLAUSE)) != _SKIPPED)
-        old = self._way.old(self.what.table, self.what.target, read)
-        kept = (f.col(quoted(_CLAUSE)) == _KEPT).alias(KEPT)
-        return rows.select(*values, *old, kept, f.col(quoted(FILE)), f.col(quoted(POSITION)), gone.alias(MISSING))
+        old = self._way.old(self.what.table, self.what.target)
+        return rows.select(*values, *old, f.col(quoted(FILE)), f.col(quoted(POSITION)), gone.alias(MISSING))
 
     def _join(self, target: DataFrame, facts: Facts | None) -> DataFrame:
         what, spark = self.what, self.what.df.sparkSession

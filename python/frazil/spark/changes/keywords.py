@@ -31,7 +31,6 @@ def by_keywords(
     given: tuple[_Columns, _Filter, _Columns, _Filter],
     update_where: Expression | None,
     null_safe: bool,
-    always: bool = False,
 ) -> Clauses | None:
     """The clauses that arguments of `merge` mean. It is None if they have no expression of Spark's.
 
@@ -41,7 +40,6 @@ def by_keywords(
         given: What is updated, deleted, inserted, and deleted for lack of a match.
         update_where: A condition for the update.
         null_safe: Whether null matches null in the key.
-        always: Whether arguments without expressions mean clauses as well.
     """
     update, delete, insert, missing = given
     names = list(df.columns)
@@ -50,7 +48,7 @@ def by_keywords(
     conditions = [one for one in (delete, missing) if is_column(one) or _is_qualified(one, names)]
     folded = same_name(df.sparkSession)
     by_case = any(found_name(c, (x.name for x in table.schema.fields), folded) not in (c, None) for c in names)
-    if update_where is None and not (null_safe or expressions or conditions or by_case or always):
+    if update_where is None and not (null_safe or expressions or conditions or by_case):
         return None
     if update_where is not None and not update:
         raise InvalidInputError("when_matched_update_where needs when_matched_update", hint="Give True or columns")

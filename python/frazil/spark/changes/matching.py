@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Field
 from frazil.spark.changes.clauses import Expression
-from frazil.spark.changes.merging import Key, all_keys, keys_of
+from frazil.spark.changes.merging import Key, all_keys, named_keys
 from frazil.spark.columns import as_column, quoted
 from frazil.spark.types import spark_type
 from frazil.spark.writing.store_assignment import found_name, same_name
@@ -94,14 +94,8 @@ def _by_key(df: DataFrame, table: Table, on: Sequence[str] | None, names: tuple[
             if known is None:
                 raise InvalidInputError(f"the table has no column '{name}'", {"columns": ", ".join(every)})
             given.append(known)
-    keys = keys_of(table, given)
-    if not keys:
-        raise InvalidInputError(
-            "no key columns are named, and the table has no identifier fields",
-            hint="Give a condition or on=[...], or set identifier fields",
-        )
     pairs, parts = [], []
-    for one in keys:
+    for one in named_keys(table, given):
         top = found_name(one.path[0], df.columns, key)
         if top is None:
             raise InvalidInputError(

@@ -50,6 +50,7 @@ __all__ = [
     "has_hash",
     "keys_of",
     "merge_rows",
+    "named_keys",
     "persisted",
 ]
 
@@ -165,8 +166,15 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
     if not supports(table._core, "row_changes_by_executors"):
         _on_driver(df.toArrow(), table, change, job)
         return
+    keys = named_keys(table, change.on)
+    change = RowChange.Merge(
+        on=[key.name for key in keys],
+        update=change.update,
+        delete=change.delete,
+        insert=change.insert,
+        delete_missing=change.delete_missing,
+    )
     _check(df, table, change, job)
-    keys = keys_of(table, change.on)
     if not all(key.is_comparable for key in keys):
         _on_driver(df.toArrow(), table, change, job)
         return
@@ -205,6 +213,21 @@ def keys_of(table: Table, on: Sequence[str] | None) -> list[Key]:
         return [_find_key(table.schema.fields, tuple(name.split(".")), name) for name in on]
     by_id = {key.field.id: key for key in all_keys(table.schema.fields, ())}
     return [by_id[id_] for id_ in table.schema._core.identifier_field_ids]
+
+
+def named_keys(table: Table, on: Sequence[str] | None) -> list[Key]:
+    """As `keys_of`, for a merge.
+
+    Raises:
+        InvalidInputError: The merge and the table name no key.
+    """
+    keys = keys_of(table, on)
+    if not keys:
+        raise InvalidInputError(
+            "no key columns are named, and the table has no identifier fields",
+            hint="Give a condition or on=[...], or set identifier fields",
+        )
+    return keys
 
 
 def _find_key(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:

@@ -12,15 +12,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from frazil._core import CommitMessage
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError
 from frazil.requests import rows as row_requests
 from frazil.requests.rows import RowChange, commit_parts
 from frazil.spark.changes.job import PLACES, ChangeJob, Command, change_rows
-from frazil.spark.changes.merging import all_keys, has_hash
+from frazil.spark.changes.merging import has_hash
 from frazil.spark.columns import quoted
 from frazil.spark.jobs.job import Job, give_up, unless_committed
 from frazil.spark.reading.places import Placed
-from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import partition_columns
 from frazil.table import Table
 
@@ -91,23 +90,16 @@ def write_changes(change: PlacedChange, where: str) -> None:
 
     Raises:
         InvalidInputError: A value does not fit, or a row of the table matches several rows of the source.
-        UnsupportedError: The table has no column that can be compared.
         CommitConflictError: Another commit changed what this one relies on.
     """
-    columns, rows = change.columns, change.rows
-    key = next((key for key in all_keys(change.table.schema.fields, ()) if key.is_comparable), None)
-    if key is None or len(key.path) > 1:
-        raise UnsupportedError("tables without a column that can be compared can't be changed by expressions")
-    comparable = [name for name in columns if _is_comparable(change.table, name)]
+    columns = change.columns
     names = [f.col(quoted(f"frazil c{i}")) for i in range(len(columns))]
-    if not comparable:
-        columns, comparable = (*columns, key.name), [key.name]
-        names.append(f.lit(None).cast(spark_type(key.field)).alias("frazil key"))
-    rows = rows.select(
+    rows = change.rows.select(
         *names, change.placed.path(f.col(quoted(FILE))).alias(FILE), f.col(quoted(POSITION)), f.col(quoted(MISSING))
     )
+    # The rows are matched already, so there is no key.
     merge = RowChange.Merge(
-        on=comparable[:1],
+        on=[],
         update={name: name for name in change.updated} or None,
         delete="true" if change.deletes_all else None,
         insert={name: name for name in change.inserted} or None,
@@ -122,10 +114,6 @@ def write_changes(change: PlacedChange, where: str) -> None:
         raise InvalidInputError(
             f"[MERGE_CARDINALITY_VIOLATION] {error.args[0]}", getattr(error, "context", None), error.hint
         ) from error
-
-
-def _is_comparable(table: Table, name: str) -> bool:
-    return any(key.path == (name,) and key.is_comparable for key in all_keys(table.schema.fields, ()))
 
 
 def clustered(rows: DataFrame, change: PlacedChange) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from frazil.spark.changes.clauses import Expression
+from frazil.spark.columns import text_of
 from frazil.spark.reading.empty_plans import empty_places, empty_table
 from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
 from frazil.table import Table
@@ -40,10 +41,8 @@ def pushed(
             text = spark.sql("EXPLAIN FORMATTED SELECT * FROM {plan}", plan=plan(nothing)).collect()[0][0]
         except PySparkException:
             return None  # the plan itself will raise its mistakes
-    given = list(expressions)
-    texts = [text for text in given if isinstance(text, str)]
-    strings = (
-        string_literals(" ".join(texts)) if len(texts) == len([e for e in given if e is not None]) else frozenset()
-    )
+    texts = [text_of(expression) for expression in expressions if expression is not None]
+    known = [text for text in texts if text is not None]
+    strings = string_literals(" ".join(known)) if len(known) == len(texts) else frozenset()
     found = pushed_of(text, lambda at: table.schema if at == place else None, strings)
     return found[0] if len(found) == 1 else None

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Schema
 from frazil.spark import row_changes
-from frazil.spark.columns import quoted
+from frazil.spark.columns import column_of, quoted
 from frazil.spark.query import frames_of
 from frazil.spark.sql.grammar import nodes
 from frazil.spark.sql.grammar.tokens import Name, tokens_of
@@ -49,7 +48,7 @@ def delete_rows(session: Session, node: nodes.Delete, statement: str) -> DataFra
     if where is not None:
         return session.done(row_changes.delete(session.spark, target.table, where, **options))
     with _expressions(session, [node.where], node.target, alias, node.ctes) as (text,):
-        done = row_changes.delete(session.spark, target.table, f.expr(text), alias=alias, **options)
+        done = row_changes.delete(session.spark, target.table, column_of(text), alias=alias, **options)
     return session.done(done)
 
 
@@ -75,8 +74,8 @@ def update_rows(session: Session, node: nodes.Update, statement: str) -> DataFra
         condition: Any = "true"
         if node.where is not None:
             condition = predicate_of(session, node.where, target.table.schema, alias)
-            condition = f.expr(where) if condition is None else condition
-        columns = {name: f.expr(text) for name, text in zip(names, values, strict=True)}
+            condition = column_of(where) if condition is None else condition
+        columns = {name: column_of(text) for name, text in zip(names, values, strict=True)}
         done = row_changes.update(session.spark, target.table, condition, columns, alias=alias, **options)
     return session.done(done)
 
@@ -119,7 +118,7 @@ def merge_rows(session: Session, node: nodes.Merge, statement: str) -> DataFrame
         for clause in node.clauses:
             condition = rest.pop(0) if clause.condition is not None else rest.pop(0) and None
             values = {
-                ".".join(_without(name, alias, node.target)): f.expr(rest.pop(0)) for name in clause.columns or ()
+                ".".join(_without(name, alias, node.target)): column_of(rest.pop(0)) for name in clause.columns or ()
             }
             merge = _clause(merge, clause, condition, values or None)
         done = merge.merge()
@@ -136,7 +135,7 @@ def _check_clause(session: Session, clause: nodes.Clause, alias: str, target: Na
 
 def _condition(on: str) -> Any:
     """The condition of a merge. A text shows the keys by which files are selected. One name would be a key."""
-    return f.expr(on) if on.strip().strip("`").isidentifier() else on
+    return column_of(on) if on.strip().strip("`").isidentifier() else on
 
 
 def _clause(merge: Any, clause: nodes.Clause, condition: str | None, values: dict[str, Any] | None) -> Any:
