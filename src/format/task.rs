@@ -539,12 +539,12 @@ pub struct BucketMessage {
     /// Whether the rows replace others. The writer then ignored the rows that the table had.
     pub replaces: bool,
     /// Rows that the commit names in deletion vectors.
-    pub deleted: Vec<DeletedRows>,
+    pub deleted: Vec<DeletedPositions>,
 }
 
 /// Rows of a data file that are deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DeletedRows {
+pub struct DeletedPositions {
     /// The file.
     pub file: DataFile,
     /// Their positions, as a blob of type `deletion-vector-v1`.

@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 
 use crate::error::Result;
 use crate::format::task::{
-    BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, DeletedRows, FileSource, NewBucketFile, RowStats,
+    BucketContext, BucketFile, BucketHashes, BucketMessage, DataFile, DeletedPositions, FileSource, NewBucketFile,
+    RowStats,
 };
 use crate::format::wire::members::{members, wrong};
 use crate::types::json_members::{JsonMembers, as_int};
@@ -182,7 +183,7 @@ pub(crate) fn buckets_of(
         }
         let rows = files.into_iter().zip(positions).map(|(file, positions)| {
             let positions = unhex(&positions).ok_or_else(|| wrong("paimon-deleted"))?;
-            Ok(DeletedRows { file, positions })
+            Ok(DeletedPositions { file, positions })
         });
         message.deleted = rows.collect::<Result<_>>()?;
     }

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::change_files::FileChanges;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
@@ -16,28 +15,30 @@ use crate::paimon::plan::compact_plan::{bucket_files, row_groups};
 use crate::paimon::state::PaimonTable;
 
 impl PaimonTable {
-    /// Makes deletes of rows, found in any of their files, deletes in the oldest ones. No file is removed, as vectors
-    /// have to be those of the oldest files.
+    /// The rows of some files, by the oldest files that have columns of them. All rows of `whole` are meant.
     ///
     /// # Errors
     /// `CorruptTable` if rows have no ids; errors of planning.
-    pub(super) fn name_oldest_files(&self, changes: &mut FileChanges) -> Result<()> {
-        if changes.is_empty() {
-            return Ok(());
+    pub(super) fn in_oldest_files(
+        &self,
+        partly: Vec<(Arc<DataFile>, PositionSet)>,
+        whole: Vec<DataFile>,
+    ) -> Result<Vec<(Arc<DataFile>, PositionSet)>> {
+        if partly.is_empty() && whole.is_empty() {
+            return Ok(Vec::new());
         }
         let oldest = self.oldest_files()?;
-        let whole = std::mem::take(&mut changes.removed).into_iter().map(|file| {
+        let whole = whole.into_iter().map(|file| {
             let rows = PositionSet::of_rows(u64::try_from(file.record_count).unwrap_or(0));
             rows.with("path", &file.path).map(|rows| (Arc::new(file), rows))
         });
-        let deleted = std::mem::take(&mut changes.deleted).into_iter().map(Ok).chain(whole);
-        for found in deleted {
+        let named = partly.into_iter().map(Ok).chain(whole).map(|found| {
             let (file, positions) = found?;
             let oldest = file.first_row_id.and_then(|first| oldest.get(&first)).cloned();
             let none = || Error::corrupt("the rows of a file have no ids").with("path", &file.path);
-            changes.deleted.push((oldest.ok_or_else(none)?, positions));
-        }
-        Ok(())
+            Ok((oldest.ok_or_else(none)?, positions))
+        });
+        named.collect()
     }
 
     /// The oldest files of all rows, by the first row id.

@@ -37,11 +37,6 @@ pub(crate) struct FileChanges {
 }
 
 impl FileChanges {
-    /// Whether no file changes.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.deleted.is_empty()
-    }
-
     fn count(&mut self, effect: &FileEffect) {
         self.rows.updated += effect.updated;
         self.rows.deleted += effect.deleted;
@@ -143,7 +138,9 @@ impl PaimonTable {
             false => self.change_by_rewriting(scan, hits, fate, new, &mut changes)?,
         }
         if evolves {
-            self.name_oldest_files(&mut changes)?;
+            // Vectors have to be those of the oldest files, so no file is removed.
+            let (partly, whole) = (std::mem::take(&mut changes.deleted), std::mem::take(&mut changes.removed));
+            changes.deleted = self.in_oldest_files(partly, whole)?;
         }
         Ok(changes)
     }

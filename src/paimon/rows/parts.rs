@@ -19,7 +19,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::{ChangeFiles, Merge, Part, RowChange};
 use crate::format::task::{
-    BucketMessage, CommitMessage, DeletedRows, NewBucketFile, PartRows, RowDelta, ScanTask, WrittenAt,
+    BucketMessage, CommitMessage, DeletedPositions, NewBucketFile, PartRows, RowDelta, ScanTask, WrittenAt,
 };
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::{PAIMON, PaimonTable};
@@ -36,19 +36,19 @@ use crate::store::location::{normalise, normalised};
 use crate::types::temporal::now_ms;
 
 /// Writes rows of a merge's data that match no row of the table.
-struct Inserts {
+struct InsertedRows {
     columns: Mapping,
     writer: PaimonWriter,
     rows: u64,
 }
 
-impl Inserts {
+impl InsertedRows {
     /// `None` if the merge inserts nothing.
-    fn new(table: &PaimonTable, merge: &Merge, source: &SourceRows) -> Result<Option<Inserts>> {
+    fn new(table: &PaimonTable, merge: &Merge, source: &SourceRows) -> Result<Option<InsertedRows>> {
         let Some(columns) = &merge.insert else { return Ok(None) };
         let columns = mapping(table.schema(), source, columns)?;
         check_insert(table.schema(), merge, source)?;
-        Ok(Some(Inserts { columns, writer: PaimonWriter::new(table, WriteKind::Add, false)?, rows: 0 }))
+        Ok(Some(InsertedRows { columns, writer: PaimonWriter::new(table, WriteKind::Add, false)?, rows: 0 }))
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {
@@ -134,7 +134,7 @@ impl PaimonTable {
 
     fn part_of_matches(&self, merge: &Merge, filter: &Predicate, rows: RowReader) -> Result<CommitMessage> {
         let source = MatchedSource::new(rows, self.schema(), merge)?;
-        let mut inserts = Inserts::new(self, merge, &source.empty())?;
+        let mut inserts = InsertedRows::new(self, merge, &source.empty())?;
         let matched =
             source.read(merge, &mut |rows| inserts.as_mut().map_or(Ok(()), |inserts| inserts.write(&rows)))?;
         let mut new = Unpublished::new(self.folder().store().as_ref());
@@ -171,7 +171,7 @@ impl PaimonTable {
     fn part(&self, changes: FileChanges, touched: Vec<String>, added: Vec<NewBucketFile>) -> Result<CommitMessage> {
         let deleted = changes.deleted.into_iter().map(|(file, positions)| {
             let positions = positions.to_vector().with("path", &file.path)?;
-            Ok(DeletedRows { file: file.as_ref().clone(), positions })
+            Ok(DeletedPositions { file: file.as_ref().clone(), positions })
         });
         let deleted = deleted.collect::<Result<Vec<_>>>()?;
         let since = self.metadata().snapshot.as_ref().map(|snapshot| snapshot.id);
@@ -240,7 +240,7 @@ fn joined(messages: Vec<CommitMessage>) -> Result<(FileChanges, Vec<NewBucketFil
     let (mut all, mut added) = (FileChanges::default(), Vec::new());
     for message in messages {
         added.extend(message.buckets.added);
-        for DeletedRows { file, positions } in message.buckets.deleted {
+        for DeletedPositions { file, positions } in message.buckets.deleted {
             let positions = PositionSet::from_vector(&positions).with("path", &file.path)?;
             all.deleted.push((Arc::new(file), positions));
         }
