@@ -1,6 +1,8 @@
 """Deletes and updates by a filter in tables of Paimon: Java reads the same rows, goes on, and Frazil reads on."""
 
+import pickle
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ from test_paimon_writes import COLUMNS, KEYED, batch, rows
 
 import frazil as fz
 from frazil import col
+from frazil.requests import rows as row_requests
+from frazil.requests.rows import RowChange
 
 Row = tuple[Any, ...]
 
@@ -282,6 +286,70 @@ def test_random_histories(paimon: Paimon) -> None:
                 case "compact":
                     table.compact()
             assert plain(held(table)) == plain(want), turn
+
+
+def in_parts(
+    t: fz.Table, columns: list[str], changes: list[tuple[int, Row | None]], new: Sequence[Row] = ()
+) -> fz.Table:
+    """Changes rows by their places, as Spark's tasks do. Each data file is a part. None deletes a row."""
+    found = t.scan(select=["id", "_file", "_pos"]).to_arrow().to_pylist()
+    places = {row["id"]: (row["_file"], row["_pos"]) for row in found}
+    every = {name: name for name in t.schema.names}
+    merge = RowChange.Merge([], {name: name for name in columns} or None, None, every, None)
+    schema = t.schema.to_arrow()
+    messages = []
+    by_file: dict[str | None, list[dict[str, Any]]] = {None: [dict(zip(schema.names, row, strict=True)) for row in new]}
+    for id_, values in changes:
+        file, position = places[id_]
+        row: dict[str, Any] = {} if values is None else dict(zip(columns, values, strict=True))
+        row |= {"frazil file": file, "frazil position": position, "frazil missing": values is None}
+        by_file.setdefault(file, []).append(row)
+    shape = [pa.field(c.name, c.type) for c in schema]
+    shape += [pa.field("frazil file", pa.string()), pa.field("frazil position", pa.int64())]
+    shape.append(pa.field("frazil missing", pa.bool_()))
+    for task, given in enumerate(by_file.values()):
+        source = pa.Table.from_pylist(given, schema=pa.schema(shape))
+        messages.append(row_requests.write_matched_part(t._core, merge, "true", source, None, task, "merge"))
+    return fz.Table(row_requests.commit_parts(t._core, merge, "true", pickle.loads(pickle.dumps(messages)), {}, None))
+
+
+PARTS: list[dict[str, object]] = [
+    *APPENDS,
+    {"row-tracking.enabled": "true"},
+    {"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+]
+
+
+@pytest.mark.parametrize("options", PARTS, ids=str)
+def test_changes_in_parts(paimon: Paimon, options: dict[str, object]) -> None:
+    table = paimon.create("parts", COLUMNS, options=options)
+    want = {r[0]: r for r in rows(0, 60)}
+    t = table.open()
+    for start in range(0, 60, 20):
+        t.append(batch(COLUMNS, rows(start, start + 20)))
+    ids = "row-tracking.enabled" in options
+
+    def row_ids() -> dict[int, int]:
+        return {row["id"]: row["_row_id"] for row in table.open().scan(select=["id", "_row_id"]).to_arrow().to_pylist()}
+
+    before = row_ids() if ids else {}
+    t = in_parts(t, ["name", "v"], [(i, (f"new{i}", None)) for i in (2, 12, 25)], [(100, "x", 1, None)])
+    want |= {i: (i, f"new{i}", None, want[i][3]) for i in (2, 12, 25)}
+    want[100] = (100, "x", 1, None)
+    assert plain(held(table)) == want
+    if "data-evolution.enabled" not in options:
+        # All rows of a file, and some of another one with vectors.
+        t = in_parts(t, [], [(i, None) for i in [*range(20, 40), 2, 3]])
+        want = {i: row for i, row in want.items() if i not in (*range(20, 40), 2, 3)}
+        assert plain(held(table)) == want
+    assert ids is False or {i: row for i, row in row_ids().items() if i < 100} == {
+        i: before[i] for i in want if i < 100
+    }
+    table.write([(200, "java", 2, 0.5)])
+    t = in_parts(t.refresh(), ["v"], [(200, (7,)), (12, (8,))])
+    want |= {200: (200, "java", 7, 0.5), 12: (*want[12][:2], 8, want[12][3])}
+    assert plain(held(table)) == want
 
 
 def test_conflicts(paimon: Paimon) -> None:
