@@ -28,6 +28,7 @@ LEFT: dict[str, int] = {
     "python/test_spark_failures.py::test_a_stream_whose_driver_is_killed_goes_on": ALL,
     "python/test_spark_failures.py::test_a_driver_that_is_killed_around_its_commit": ALL,
     "python/test_spark_native_writes.py::test_tasks_that_die_and_run_again": ALL,
+    "python/test_spark_sql_kills.py::test_a_pipeline_that_is_killed_at_random_times": ALL,
     "python/test_spark_native_writes.py::test_files_are_those_of_frazils_writer": 2,
     "python/test_spark_rest.py::test_a_stream_that_outlives_its_credentials": ALL,
     "python/test_spark_rest.py::test_a_write_that_outlives_its_credentials": ALL,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done};
-use crate::store::location::{is_absolute, normalised, scheme};
+use crate::store::location::{is_absolute, join, normalised, scheme};
 use crate::store::{Store, in_parallel};
 
 /// Folders outside a table's own in which a caller allows deletion.
@@ -104,6 +104,47 @@ impl<'s> OwnFolders<'s> {
     }
 }
 
+/// What is below a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// All files.
+    pub files: Vec<String>,
+    /// All folders, inner ones first, and the folder itself.
+    pub folders: Vec<String>,
+}
+
+impl Tree {
+    /// Lists everything below a folder. `check` sees each folder before it is listed, with its depth from 0.
+    ///
+    /// # Errors
+    /// Those of `check` and of the store; a cancellation.
+    pub(crate) fn below(
+        store: &dyn Store,
+        folder: &str,
+        check: &(dyn Fn(&str, usize) -> Result<()> + Sync),
+    ) -> Result<Tree> {
+        let (mut tree, mut level) = (Tree::default(), vec![folder.to_owned()]);
+        for depth in 0.. {
+            if level.is_empty() {
+                break;
+            }
+            let listed = in_parallel(store, level.len(), |i| {
+                check_cancelled()?;
+                check(&level[i], depth)?;
+                let (files, names) = store.list_all(&level[i])?;
+                Ok((files, names.iter().map(|name| join(&level[i], name)).collect::<Vec<_>>()))
+            })?;
+            tree.folders.append(&mut level);
+            for (files, below) in listed {
+                tree.files.extend(files.into_iter().map(|file| file.path));
+                level.extend(below);
+            }
+        }
+        tree.folders.reverse();
+        Ok(tree)
+    }
+}
+
 /// A file that could not be deleted. It does no harm, and orphan removal finds it later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotDeleted {
@@ -124,6 +165,9 @@ impl NotDeleted {
     }
 }
 
+/// The number of files between two reports of progress.
+const SHOWN_AT_ONCE: usize = 10_000;
+
 /// The result of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
@@ -143,24 +187,17 @@ impl Deletion {
         let store = own.store;
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();
-        let failed = Mutex::new(std::mem::take(&mut self.failed));
         let _phase = begin_phase(Phase::Deleting, paths.len());
-        in_parallel(store, paths.len(), |i| {
-            check_cancelled()?;
-            let failure = match own.contain(paths[i]) {
-                true => store
-                    .delete(paths[i])
-                    .err()
-                    .map(|e| NotDeleted { path: paths[i].to_owned(), reason: e.to_string() }),
-                false => Some(NotDeleted::outside(paths[i])),
-            };
-            if let Some(failure) = failure {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
-            }
-            count_done(Unit::Files, 1);
-            Ok(())
-        })?;
-        self.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (paths, outside): (Vec<&str>, Vec<&str>) = paths.into_iter().partition(|path| own.contain(path));
+        self.failed.extend(outside.iter().map(|path| NotDeleted::outside(path)));
+        count_done(Unit::Files, outside.len() as u64);
+        for some in paths.chunks(SHOWN_AT_ONCE) {
+            let errors = store.delete_files(some)?.into_iter().zip(some);
+            let failed =
+                errors.filter_map(|(e, path)| Some(NotDeleted { path: (*path).to_owned(), reason: e?.to_string() }));
+            self.failed.extend(failed);
+            count_done(Unit::Files, some.len() as u64);
+        }
         Ok(())
     }
 }

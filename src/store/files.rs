@@ -136,6 +136,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Lists the folders directly in a folder, by name.
     fn list_folders(&self, folder: &str) -> Result<Vec<String>>;
 
+    /// The results of [`Store::list`] and [`Store::list_folders`].
+    fn list_all(&self, folder: &str) -> Result<(Vec<FileInfo>, Vec<String>)> {
+        Ok((self.list(folder)?, self.list_folders(folder)?))
+    }
+
     /// Creates a folder and its parents.
     fn make_folder(&self, folder: &str) -> Result<()>;
 
@@ -151,6 +156,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Removes a file. A missing file is not an error.
     fn delete(&self, path: &str) -> Result<()>;
+
+    /// Removes files. Returns the error for each file that can't be removed. A missing file is not an error.
+    ///
+    /// # Errors
+    /// A cancellation.
+    fn delete_files(&self, paths: &[&str]) -> Result<Vec<Option<Error>>> {
+        parallel::in_parallel_on(self.at_once(), paths.len(), |i| {
+            let failed = paths.get(i).and_then(|path| self.delete(path).err());
+            parallel::check_cancelled().map(|()| failed)
+        })
+    }
 
     /// Removes files that a failed call has written, also after its cancellation. A file that can't be removed stays as
     /// a harmless orphan, because the error of the call matters more.
@@ -174,6 +190,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn rename_folder(&self, folder: &str, _to: &str) -> Result<()> {
         Err(Error::unsupported("an object store can't rename folders").with("path", folder))
     }
+}
+
+/// Removes files. If one can't be removed, it still removes the others.
+///
+/// # Errors
+/// That of the first file that can't be removed; a cancellation.
+pub fn delete_all(store: &dyn Store, paths: &[&str]) -> Result<()> {
+    let failed = store.delete_files(paths)?.into_iter().zip(paths).find_map(|(e, path)| Some((e?, path)));
+    failed.map_or(Ok(()), |(e, path)| Err(e).with("path", path))
 }
 
 /// The results of `f(0), …, f(n - 1)`, in order. Each call mostly waits for `store`, so they run on as many threads as

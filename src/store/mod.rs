@@ -56,7 +56,7 @@ pub(crate) mod testing;
 
 pub use cleaning::finish_cleaning;
 pub use disk::Unsynced;
-pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, in_parallel};
+pub use files::{Fetching, FileInfo, FilesAhead, Store, StoreWriter, delete_all, in_parallel};
 pub use foreign::{ForeignMakers, GivenHeaders, set_makers};
 pub use http::show_requests;
 pub use limits::LONGEST_HINT;

@@ -26,12 +26,16 @@ use super::options::StoreOptions;
 use super::place::{Service, StoreBucket, place};
 use super::put_once::put_once;
 use super::ranges::{cut_out, requests};
-use super::runtime::{PendingRequest, PerProcess, start};
+use super::runtime::{PendingRequest, PerProcess, start, wait};
 use super::{Fetching, FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::{check_cancelled, in_parallel_on};
 
 /// The most simultaneous requests for the ranges of one call.
 const RANGES_AT_ONCE: usize = 8;
+
+/// The most objects that one request deletes, if the store can delete several.
+const DELETED_AT_ONCE: usize = 1_000;
 
 /// The hidden object that keeps an empty folder.
 const FOLDER_MARK: &str = ".frazil-folder";
@@ -179,9 +183,54 @@ async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<
 /// The bytes of each request, and the size of the object.
 type Answers = object_store::Result<Vec<(Vec<u8>, u64)>>;
 
-/// Deletes an object, if that is possible.
-async fn deleted(store: Arc<dyn ObjectStore>, key: Path) {
-    drop(store.delete(&key).await);
+/// Deletes objects of one store. The answers have the order of the keys. The last one stands for those after it.
+async fn deleted(store: Arc<dyn ObjectStore>, keys: Vec<Path>) -> Vec<object_store::Result<Path>> {
+    store.delete_stream(futures_util::stream::iter(keys.into_iter().map(Ok)).boxed()).collect().await
+}
+
+/// The objects by their client, with their place in the list.
+fn by_client(objects: impl Iterator<Item = (usize, Object)>) -> Vec<Vec<(usize, Object)>> {
+    let mut groups: Vec<Vec<(usize, Object)>> = Vec::new();
+    let same = |a: &Object, b: &Object| Arc::ptr_eq(&a.client.patient, &b.client.patient);
+    for (i, object) in objects {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|(_, first)| same(first, &object))) {
+            Some(group) => group.push((i, object)),
+            None => groups.push(vec![(i, object)]),
+        }
+    }
+    groups
+}
+
+/// Deletes objects of one client. Returns the errors, with the places of the objects.
+fn delete_batch(batch: &[(usize, Object)]) -> Result<Vec<(usize, Error)>> {
+    check_cancelled()?;
+    let Some((_, first)) = batch.first() else { return Ok(Vec::new()) };
+    let keys = batch.iter().map(|(_, object)| object.key.clone()).collect();
+    let mut answers = wait(deleted(first.client.patient.clone(), keys)).map_err(|e| e.with("path", &first.path))?;
+    let mut failed = Vec::new();
+    // A request for many objects may fail as a whole.
+    let rest = match answers.len() < batch.len() {
+        true => answers.pop().and_then(std::result::Result::err).map(|e| first.failed("delete", e)),
+        false => None,
+    };
+    let known = answers.len();
+    for (answer, (i, object)) in answers.into_iter().zip(batch) {
+        let error = answer.err().map(|e| object.failed("delete", e));
+        failed.extend(error.filter(|e| !is_missing(e)).map(|e| (*i, e)));
+    }
+    for (i, object) in batch.iter().skip(known) {
+        let error = match &rest {
+            Some(e) => Error::new(e.kind(), e.message()),
+            None => Error::internal("the store gave no answer for a file"),
+        };
+        failed.push((*i, error.with("path", &object.path)));
+    }
+    Ok(failed)
+}
+
+/// Whether an error says that an object does not exist.
+fn is_missing(e: &Error) -> bool {
+    e.kind() == ErrorKind::NotFound && !e.message().contains("bucket")
 }
 
 /// Ranges that are being fetched.
@@ -320,6 +369,14 @@ impl Store for ObjectFiles {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        Ok(self.list_all(folder)?.0)
+    }
+
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        Ok(self.list_all(folder)?.1)
+    }
+
+    fn list_all(&self, folder: &str) -> Result<(Vec<FileInfo>, Vec<String>)> {
         let (key, listed) = self.listed(folder)?;
         let file = |meta: object_store::ObjectMeta| {
             // Some tools mark a folder by an empty object with its name and a slash.
@@ -330,15 +387,10 @@ impl Store for ObjectFiles {
                 modified_ms: meta.last_modified.timestamp_millis(),
             })
         };
-        Ok(listed.objects.into_iter().filter_map(file).collect())
-    }
-
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        let (_, listed) = self.listed(folder)?;
         let mut names: Vec<String> =
             listed.common_prefixes.iter().filter_map(|p| p.filename().map(str::to_owned)).collect();
         names.sort_unstable();
-        Ok(names)
+        Ok((listed.objects.into_iter().filter_map(file).collect(), names))
     }
 
     fn make_folder(&self, folder: &str) -> Result<()> {
@@ -353,16 +405,38 @@ impl Store for ObjectFiles {
         let object = self.object_of_a_store(path, "remove files")?;
         let deleted = object.ask("delete", |store, key| async move { store.delete(&key).await });
         match deleted {
-            Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
+            Err(e) if is_missing(&e) => Ok(()),
             deleted => deleted,
         }
     }
 
+    fn delete_files(&self, paths: &[&str]) -> Result<Vec<Option<Error>>> {
+        let mut errors: Vec<Option<Error>> = paths.iter().map(|_| None).collect();
+        let mut objects = Vec::with_capacity(paths.len());
+        for (i, path) in paths.iter().enumerate() {
+            match self.object_of_a_store(path, "remove files") {
+                Ok(object) => objects.push((i, object)),
+                Err(e) => errors[i] = Some(e),
+            }
+        }
+        let groups = by_client(objects.into_iter());
+        let batches: Vec<&[(usize, Object)]> = groups.iter().flat_map(|group| group.chunks(DELETED_AT_ONCE)).collect();
+        let failed =
+            in_parallel_on(self.at_once(), batches.len(), |b| batches.get(b).map_or(Ok(vec![]), |b| delete_batch(b)))?;
+        for (i, e) in failed.into_iter().flatten() {
+            errors[i] = Some(e);
+        }
+        Ok(errors)
+    }
+
     fn discard(&self, paths: Vec<String>) {
         let objects = paths.iter().filter_map(|path| self.object_of_a_store(path, "remove files").ok());
-        let deletions: Vec<_> = objects.map(|Object { client, key, .. }| deleted(client.patient, key)).collect();
-        let all = futures_util::stream::iter(deletions).buffer_unordered(self.at_once()).for_each(|()| async {});
-        clean_up(all);
+        let groups = by_client(objects.enumerate()).into_iter().filter_map(|group| {
+            let client = group.first().map(|(_, object)| object.client.patient.clone())?;
+            Some(deleted(client, group.into_iter().map(|(_, object)| object.key).collect()))
+        });
+        let all = futures_util::stream::iter(groups.collect::<Vec<_>>());
+        clean_up(all.buffer_unordered(self.at_once()).for_each(|_| async {}));
     }
 
     fn delete_folder(&self, folder: &str) -> Result<()> {

@@ -179,6 +179,10 @@ impl Store for SmallFiles {
         self.store.list_folders(folder)
     }
 
+    fn list_all(&self, folder: &str) -> Result<(Vec<FileInfo>, Vec<String>)> {
+        self.store.list_all(folder)
+    }
+
     fn make_folder(&self, folder: &str) -> Result<()> {
         self.store.make_folder(folder)
     }
@@ -193,6 +197,10 @@ impl Store for SmallFiles {
 
     fn delete(&self, path: &str) -> Result<()> {
         self.store.delete(path)
+    }
+
+    fn delete_files(&self, paths: &[&str]) -> Result<Vec<Option<Error>>> {
+        self.store.delete_files(paths)
     }
 
     fn discard(&self, paths: Vec<String>) {

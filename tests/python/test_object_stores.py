@@ -97,6 +97,52 @@ def test_orphans_go_and_nothing_else(table: fz.Table, bucket: str, files: pafs.S
     assert read(table.refresh()) == [1, 2, 3]
 
 
+def strays(bucket: str, files: pafs.S3FileSystem, count: int) -> list[str]:
+    """New files that no snapshot names."""
+    paths = [f"{bucket}/wh/db/t/data/stray-{number:02}.parquet" for number in range(count)]
+    for path in paths:
+        with files.open_output_stream(path) as out:
+            out.write(b"x")
+    time.sleep(1.1)  # the server tells times in seconds
+    return [f"s3://{path}" for path in paths]
+
+
+def test_files_are_deleted_together(
+    lake: fz.Catalog, table: fz.Table, proxy: Proxy, bucket: str, files: pafs.S3FileSystem
+) -> None:
+    def deletes(seen: list[Any]) -> int:
+        return len([one for one in seen if one.method == "DELETE" or "delete" in one.path.partition("?")[2]])
+
+    made = strays(bucket, files, 30)
+    with proxy.watched() as seen:
+        removed = table.maintain.remove_orphan_files(older_than=NOW)
+    assert sorted(removed.files) == made
+    assert deletes(seen) == 1
+    for number in range(8):
+        table.append(rows(100 + number))
+    before = read(table)
+    with proxy.watched() as seen:
+        table.maintain.expire_snapshots(older_than=NOW, retain_last=1)
+    assert 0 < deletes(seen) <= 3
+    assert read(table) == before
+    with proxy.watched() as seen:
+        lake.drop_table("db.t", purge=True)
+    assert 0 < deletes(seen) <= 6
+    assert not [key for key in keys(files, bucket) if "/t/" in key]
+
+
+def test_files_that_can_not_be_deleted_are_named(
+    table: fz.Table, proxy: Proxy, bucket: str, files: pafs.S3FileSystem
+) -> None:
+    made = strays(bucket, files, 3)
+    proxy.fault("POST", "delete", "forbidden", times=99)
+    removed = table.maintain.remove_orphan_files(older_than=NOW)
+    proxy.faults.clear()
+    assert sorted(removed.failed) == made
+    assert all("delete" in reason for reason in removed.failed.values())
+    assert sorted(table.maintain.remove_orphan_files(older_than=NOW).files) == made
+
+
 def test_a_copy_is_read_where_it_is(
     table: fz.Table, bucket: str, files: pafs.S3FileSystem, options: dict[str, str], tmp_path: Any
 ) -> None:

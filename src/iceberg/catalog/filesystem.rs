@@ -12,14 +12,14 @@ use super::metadata_names::{
 };
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::deletion::OutsideLocations;
+use crate::format::deletion::{OutsideLocations, Tree};
 use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::parallel::{check_cancelled, with_patience};
 use crate::store::location::{join, normalise};
-use crate::store::{Store, in_parallel};
+use crate::store::{Store, delete_all, in_parallel};
 
 /// The property that says how metadata files are compressed: `none` (default) or `gzip`.
 pub const METADATA_COMPRESSION: &str = "write.metadata.compression-codec";
@@ -403,7 +403,8 @@ impl FilesystemCatalog {
     pub fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
         self.check_namespace(namespace)?;
         let folder = self.namespace_location(namespace)?;
-        if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
+        let (files, folders) = self.store.list_all(&folder)?;
+        if !files.is_empty() || !folders.is_empty() {
             return Err(Error::invalid(format!("the namespace '{}' is not empty", namespace.join(".")))
                 .with("path", folder)
                 .hint("Drop its tables and namespaces first"));
@@ -417,13 +418,8 @@ impl FilesystemCatalog {
     /// `NotFound` if the namespace does not exist.
     pub fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
         self.check_namespace(parent)?;
-        let (folder, mut out) = (self.namespace_location(parent)?, Vec::new());
-        for name in self.store.list_folders(&folder)? {
-            if !self.is_table(&join(&folder, &name))? {
-                out.push(parent.iter().cloned().chain([name]).collect());
-            }
-        }
-        Ok(out)
+        let names = self.names_below(parent, false)?;
+        Ok(names.into_iter().map(|name| parent.iter().cloned().chain([name]).collect()).collect())
     }
 
     /// Lists the tables directly in a namespace, sorted by name.
@@ -432,13 +428,16 @@ impl FilesystemCatalog {
     /// `NotFound` if the namespace does not exist.
     pub fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
         self.check_namespace(namespace)?;
-        let (folder, mut out) = (self.namespace_location(namespace)?, Vec::new());
-        for name in self.store.list_folders(&folder)? {
-            if self.is_table(&join(&folder, &name))? {
-                out.push(TableIdent { namespace: namespace.to_vec(), name });
-            }
-        }
-        Ok(out)
+        let names = self.names_below(namespace, true)?;
+        Ok(names.into_iter().map(|name| TableIdent { namespace: namespace.to_vec(), name }).collect())
+    }
+
+    /// The names of the tables in a namespace, or of the namespaces.
+    fn names_below(&self, namespace: &[String], tables: bool) -> Result<Vec<String>> {
+        let folder = self.namespace_location(namespace)?;
+        let names = self.store.list_folders(&folder)?;
+        let are = in_parallel(self.store.as_ref(), names.len(), |i| self.is_table(&join(&folder, &names[i])))?;
+        Ok(names.into_iter().zip(are).filter(|(_, is)| *is == tables).map(|(name, _)| name).collect())
     }
 
     /// The newest metadata of a table.
@@ -549,8 +548,8 @@ impl FilesystemCatalog {
         let keeps_data = metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let own = own_folders(self.store.as_ref(), &metadata).and(outside.iter());
-        let all: Vec<&String> = data.chain(&files.metadata).filter(|path| own.contain(path)).collect();
-        in_parallel(self.store.as_ref(), all.len(), |i| self.store.delete(all[i])).map(|_| ())
+        let all: Vec<&str> = data.chain(&files.metadata).map(String::as_str).filter(|path| own.contain(path)).collect();
+        delete_all(self.store.as_ref(), &all)
     }
 
     /// Deletes a table's folder with all its data and metadata. Files outside the folder stay.
@@ -572,8 +571,14 @@ impl FilesystemCatalog {
         for depth in 1..=ident.namespace.len() {
             self.refuse_link(&self.namespace_location(&ident.namespace[..depth])?)?;
         }
-        let (mut files, mut folders) = (Vec::new(), Vec::new());
-        self.collect(&location, MAX_DEPTH, &mut files, &mut folders)?;
+        let Tree { files, folders } = Tree::below(self.store.as_ref(), &location, &|folder, depth| {
+            self.refuse_link(folder)?;
+            match depth < MAX_DEPTH {
+                true => Ok(()),
+                false => Err(Error::unsupported(format!("the folder has more than {MAX_DEPTH} levels of folders"))
+                    .with("path", folder)),
+            }
+        })?;
         // Metadata is deleted first. A partly deleted table then no longer opens, instead of opening with missing
         // files.
         let metadata = normalise(&join(&location, METADATA_FOLDER)) + "/";
@@ -583,8 +588,8 @@ impl FilesystemCatalog {
             false => 2,
         };
         for wanted in 0..3 {
-            let paths: Vec<&String> = files.iter().filter(|path| rank(path) == wanted).collect();
-            in_parallel(self.store.as_ref(), paths.len(), |i| self.store.delete(paths[i]))?;
+            let paths: Vec<&str> = files.iter().filter(|path| rank(path) == wanted).map(String::as_str).collect();
+            delete_all(self.store.as_ref(), &paths)?;
         }
         folders
             .iter()
@@ -598,21 +603,6 @@ impl FilesystemCatalog {
                 .with("path", folder)
                 .hint("Delete it at its real location"));
         }
-        Ok(())
-    }
-
-    /// Collects all files and folders below a folder, inner folders first.
-    fn collect(&self, folder: &str, depth: usize, files: &mut Vec<String>, folders: &mut Vec<String>) -> Result<()> {
-        self.refuse_link(folder)?;
-        let Some(depth) = depth.checked_sub(1) else {
-            return Err(Error::unsupported(format!("the folder has more than {MAX_DEPTH} levels of folders"))
-                .with("path", folder));
-        };
-        files.extend(self.store.list(folder)?.into_iter().map(|f| f.path));
-        for name in self.store.list_folders(folder)? {
-            self.collect(&join(folder, &name), depth, files, folders)?;
-        }
-        folders.push(folder.to_owned());
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use crate::iceberg::spec::metadata::METADATA_FOLDER;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::parallel::{check_cancelled, with_patience};
 use crate::store::location::{absolute, join};
-use crate::store::{Store, StoreOptions, in_parallel, open_store};
+use crate::store::{Store, StoreOptions, delete_all, open_store};
 
 /// The property that marks a namespace as existing. Users don't see it.
 const EXISTS: &str = "exists";
@@ -370,8 +370,8 @@ impl TableCatalog for NamedCatalog {
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
         let own = own_folders(table.store.as_ref(), &table.metadata).and(outside.iter());
-        let all: Vec<&String> = all.filter(|path| own.contain(path)).collect();
-        in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
+        let all: Vec<&str> = all.map(String::as_str).filter(|path| own.contain(path)).collect();
+        delete_all(table.store.as_ref(), &all)
     }
 }
 

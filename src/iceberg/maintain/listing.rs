@@ -50,13 +50,12 @@ impl Listing<'_> {
 
     /// Passes the files in a folder to `see`; returns the folders in it.
     fn folder(&self, folder: &str, see: &(dyn Fn(&str) + Sync)) -> Result<Vec<String>> {
-        let names = self.store.list_folders(folder)?;
+        let (files, names) = self.store.list_all(folder)?;
         if folder != self.root && names.iter().any(|n| n == "metadata") && self.is_table(folder)? {
             return Ok(Vec::new());
         }
         // Engines that write into the folder of a job leave hidden files there when they are killed.
         let of_job = folder.split('/').any(is_job_folder);
-        let files = self.store.list(folder)?;
         count_done(Unit::Files, files.len() as u64);
         for file in files {
             if file.modified_ms < self.older_than_ms

@@ -22,7 +22,7 @@ use crate::format::task::{CommitMessage, ScanTask, Split};
 use crate::iceberg::commit::live;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::IcebergTable;
-use crate::store::in_parallel;
+use crate::store::delete_all;
 use crate::store::location::normalise;
 
 impl PartWriter {
@@ -150,7 +150,7 @@ impl IcebergTable {
         let live = live::live_files(store, metadata, &found)?;
         let live: HashSet<String> = live.iter().map(|path| normalise(path)).collect();
         found.retain(|path| !live.contains(&normalise(path)));
-        in_parallel(store, found.len(), |i| store.delete(&found[i]))?;
+        delete_all(store, &found.iter().map(String::as_str).collect::<Vec<_>>())?;
         Ok((newest, found))
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, given_name, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::deletion::Tree;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
-use crate::store::{Store, in_parallel};
+use crate::store::{Store, delete_all, in_parallel};
 use crate::types::temporal::now_ms;
 
 /// The suffix of a database's folder.
@@ -119,7 +120,8 @@ impl Warehouse {
     /// `NotFound` if it does not exist; `InvalidInput` if it contains a table or another file; those of the store.
     pub fn drop_database(&self, database: &str) -> Result<()> {
         let folder = self.check_database(database)?;
-        if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
+        let (files, folders) = self.store.list_all(&folder)?;
+        if !files.is_empty() || !folders.is_empty() {
             return Err(Error::invalid(format!("the database '{database}' is not empty")).with("path", folder));
         }
         self.store.delete_folder(&folder)
@@ -182,43 +184,31 @@ impl Warehouse {
 
 /// Removes a folder and everything below it. Files that `first` accepts are removed before the others.
 pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str) -> bool) -> Result<()> {
-    let (mut files, mut folders) = (Vec::new(), Vec::new());
-    collect(store, folder, MAX_DEPTH, &mut files, &mut folders)?;
-    let (early, late): (Vec<&String>, Vec<&String>) =
-        files.iter().partition(|path| path.strip_prefix(folder).is_some_and(&first));
+    let Tree { files, folders } = tree(store, folder)?;
+    let (early, late): (Vec<&str>, Vec<&str>) =
+        files.iter().map(String::as_str).partition(|path| path.strip_prefix(folder).is_some_and(&first));
     for paths in [early, late] {
-        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
+        delete_all(store, &paths)?;
     }
     folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("The folder contains other files")
 }
 
 /// All files below a folder.
 pub(super) fn files_below(store: &dyn Store, folder: &str) -> Result<Vec<String>> {
-    let (mut files, mut folders) = (Vec::new(), Vec::new());
-    collect(store, folder, MAX_DEPTH, &mut files, &mut folders)?;
-    Ok(files)
+    tree(store, folder).map(|tree| tree.files)
 }
 
-/// All files below a folder, and all folders, inner ones first.
-fn collect(
-    store: &dyn Store,
-    folder: &str,
-    depth: usize,
-    files: &mut Vec<String>,
-    folders: &mut Vec<String>,
-) -> Result<()> {
-    if store.is_link(folder)? {
-        return Err(Error::unsupported("files behind a symbolic link are not deleted")
-            .with("path", folder)
-            .hint("Delete it at its real location"));
-    }
-    let Some(depth) = depth.checked_sub(1) else {
-        return Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder));
-    };
-    files.extend(store.list(folder)?.into_iter().map(|f| f.path));
-    for name in store.list_folders(folder)? {
-        collect(store, &join(folder, &name), depth, files, folders)?;
-    }
-    folders.push(folder.to_owned());
-    Ok(())
+/// Everything below a folder.
+fn tree(store: &dyn Store, folder: &str) -> Result<Tree> {
+    Tree::below(store, folder, &|folder, depth| {
+        if store.is_link(folder)? {
+            return Err(Error::unsupported("files behind a symbolic link are not deleted")
+                .with("path", folder)
+                .hint("Delete it at its real location"));
+        }
+        match depth < MAX_DEPTH {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder)),
+        }
+    })
 }

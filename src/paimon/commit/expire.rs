@@ -26,7 +26,7 @@ use crate::paimon::commit::retention::{ExpiryRequest, RetentionRules};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::parallel::{Phase, Unit, begin_phase, check_cancelled, count_done, pause};
-use crate::store::in_parallel;
+use crate::store::delete_all;
 use crate::types::temporal::now_ms;
 
 /// The result of an expiry: removed snapshots, changelogs, tags and files. Paths are in order.
@@ -271,12 +271,9 @@ impl<'f> FileDeleter<'f> {
         self.failed.extend(others.into_iter().map(NotDeleted::outside));
         let store = self.folder.store().as_ref();
         let _phase = begin_phase(Phase::Deleting, paths.len());
-        let delete = |i: usize| {
-            paths.get(i).map_or(Ok(()), |path| store.delete(path))?;
-            count_done(Unit::Files, 1);
-            Ok(())
-        };
-        in_parallel(store, paths.len(), delete).map(drop)
+        delete_all(store, &paths)?;
+        count_done(Unit::Files, paths.len() as u64);
+        Ok(())
     }
 }
 
