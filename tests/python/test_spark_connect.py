@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -101,6 +102,68 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *places],
         env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+
+
+CHANGES = """
+import pathlib, sys
+import pyspark
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+import frazil as fz
+
+folder = sys.argv[1]
+spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+assert type(spark).__module__.startswith("pyspark.sql.connect")
+for name in ("driver-max-rows", "driver-max-bytes"):
+    spark.conf.set(f"spark.frazil.changes.{name}", "0")
+lake = fz.catalog("lake", warehouse=folder)
+for name in ("iceberg", "plain", "tracked", "evolving"):
+    table = lake.load_table(f"db.{name}")
+    content = lambda: sorted(map(tuple, (row.values() for row in table.refresh().scan().to_arrow().to_pylist())))
+    done = fz.spark.update(spark, table, f.expr("length(g) + id = 3"), {"v": f.expr("v * 2 + id")})
+    assert done.rows_updated == 1 and content() == [(1, "a", 10), (2, "b", 42), (3, "c", 30)], (name, content())
+    fz.spark.upsert(spark.createDataFrame([(3, "x"), (4, "y")], "id long, g string"), table, "id")
+    assert content() == [(1, "a", 10), (2, "b", 42), (3, "x", 30), (4, "y", None)], (name, content())
+    source = spark.createDataFrame([(1, 7), (4, 8), (5, 9)], "id long, v long")
+    merge = fz.spark.merge_into(source, table, "t.id = s.id").whenMatched("t.v is not null").update({"v": "t.v + s.v"})
+    merge.whenNotMatched("s.v > 8").insert({"id": "s.id", "v": f.col("s.v"), "g": f.lit("new")}).merge()
+    assert content() == [(1, "a", 17), (2, "b", 42), (3, "x", 30), (4, "y", None), (5, "new", 9)], (name, content())
+    if "sql" in sys.argv:
+        run = lambda text, **more: fz.spark.sql(spark, text, catalogs={"lake": lake}, **more).collect()
+        run(f"UPDATE lake.db.{name} SET g = concat(g, '!') WHERE g IN ('a', 'b') AND length(g) = 1", job_id="once")
+        run(f"UPDATE lake.db.{name} SET g = concat(g, '!') WHERE g IN ('a', 'b') AND length(g) = 1", job_id="once")
+        run(f"MERGE INTO lake.db.{name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+        assert content() == [(1, "a!", 17), (2, "b!", 42), (3, "x", 30), (4, "y", None)], (name, content())
+    fz.spark.delete(spark, table, f.expr("length(g) > 0 and v is null"))
+    assert (4, "y", None) not in content(), name
+spark.stop()
+print("all right")
+"""
+
+
+def test_changes_on_connect(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
+    lake = fz.catalog("lake", warehouse=tmp_path / "lake")
+    lake.create_namespace("db")
+    rows = pa.table({"id": pa.array([1, 2, 3]), "g": ["a", "b", "c"], "v": pa.array([10, 20, 30])})
+    tracked, evolving = {"row-tracking.enabled": "true"}, {"data-evolution.enabled": "true"}
+    vectors = {"deletion-vectors.enabled": "true"}
+    options = {"plain": {}, "tracked": tracked, "evolving": {**tracked, **evolving, **vectors}}
+    lake.create_table("db.iceberg", rows.schema).append(rows)
+    for name, properties in options.items():
+        lake.create_table(f"db.{name}", rows.schema, format="paimon", properties=properties).append(rows)
+    statements = ["sql"] if importlib.util.find_spec("sqlglot") else []
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGES, str(tmp_path / "lake"), *statements],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         timeout=300,

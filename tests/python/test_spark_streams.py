@@ -383,7 +383,7 @@ def test_what_is_no_append_to_paimon(paimon: fz.Catalog) -> None:
             ends.append(end := after)
         assert [int(end["snapshot-id"]) for end in ends] == [1, 4]
     for overwrites in (False, True):
-        with pytest.raises(fz.UnsupportedError, match="branches of tables"):
+        with pytest.raises(fz.NotFoundError, match="branch"):
             FrazilDataSource({"path": path_of(table), "branch": "b"}).writer(
                 fz.spark.spark_schema(table.schema), overwrites
             )

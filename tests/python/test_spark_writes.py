@@ -73,11 +73,41 @@ def test_overwrites_of_paimon(spark, catalog: fz.Catalog, key: list[str]) -> Non
     files = set(Path(path_of(table)).rglob("*.parquet"))
     with pytest.raises(fz.UnsupportedError, match="whole partitions"):
         fz.spark.overwrite(frame(spark, 0, 9), table, "id < 5")
-    with pytest.raises(fz.UnsupportedError, match="branches"):
+    with pytest.raises(fz.NotFoundError, match="audit"):
         fz.spark.overwrite(frame(spark, 0, 9), table, branch="audit")
     assert set(Path(path_of(table)).rglob("*.parquet")) == files
     frame(spark, 0, 5).write.format("frazil").mode("overwrite").save(path_of(table))
     assert ids(table) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("key", [[], ["country", "id"]], ids=["append", "keyed"])
+def test_branches_of_paimon(spark, executors: None, catalog: fz.Catalog, key: list[str]) -> None:
+    schema = pa.schema([field.with_nullable(field.name not in key) for field in SCHEMA])
+    options = {"bucket": 2} if key else {}
+    table = catalog.create_table(
+        "db.paimon", schema, ["country"], format="paimon", identifier_fields=key, properties=options
+    ).append(rows(0, 9).cast(schema))
+    table.refs.create_tag("then")
+    table.refs.create_branch("side", "then")
+
+    def on_side() -> list[int]:
+        return sorted(table.refresh().scan(at="side").to_arrow()["id"].to_pylist())
+
+    for _ in range(2):
+        fz.spark.append(frame(spark, 20, 24), table, branch="side", job_id="once")
+    assert on_side() == [*range(9), *range(20, 24)]
+    frame(spark, 30, 32).write.format("frazil").mode("append").option("branch", "side").save(path_of(table))
+    assert on_side() == [*range(9), *range(20, 24), 30, 31]
+    fz.spark.overwrite(frame(spark, 50, 53).where("country = 'NO'"), table, "country = 'NO'", branch="side")
+    left = [i for i in on_side() if i < 50]
+    assert on_side() == sorted([*left, *(i for i in range(50, 53) if i % 3 == 0)])
+    assert not [i for i in left if i % 3 == 0]
+    fz.spark.upsert(frame(spark, 1, 2), table, ["country", "id"], branch="side")
+    assert on_side().count(1) == 1
+    for name in ("then", "nowhere"):
+        with pytest.raises(fz.FrazilError, match=name):
+            fz.spark.append(frame(spark, 0, 2), table, branch=name)
+    assert ids(table.refresh()) == list(range(9))
 
 
 @pytest.mark.parametrize("partitioned", [True, False])

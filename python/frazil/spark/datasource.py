@@ -42,7 +42,7 @@ from frazil.foreign import BY_IMPORT_PATH
 from frazil.scan import Scan, Split
 from frazil.spark import wire
 from frazil.spark.catalogs import Catalogs, is_name, load_named, session_catalogs
-from frazil.spark.jobs.target import HANDLE
+from frazil.spark.jobs.target import HANDLE, on_branch
 from frazil.spark.lanes.arrow import rows_of
 from frazil.spark.reading.options import KNOWN, scan_of
 from frazil.spark.streams.reader import STREAM_OPTIONS, check_versions, stream_reader
@@ -119,6 +119,7 @@ class FrazilDataSource(DataSource):
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
+        table, job = on_branch(table, job)
         key = str if self.case_sensitive else str.lower
         mode = schema_mode(self.options, overwrite)
         change = None if mode is None else SchemaChange.of(schema, table.schema, key, mode == "overwrite")
@@ -143,13 +144,15 @@ class FrazilDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer that appends each batch once. With output mode `complete` it overwrites."""
-        table = self._table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
+        table, job = on_branch(
+            self._table(self.options, (*WRITE_OPTIONS, "checkpointlocation")), job_of(self.options, overwrite)
+        )
         table.writable_location()
         if schema_mode(self.options, overwrite) is not None:
             change = SchemaChange.of(schema, table.schema, str if self.case_sensitive else str.lower)
             table = table if change is None else change.committed(table)
         arriving = Arriving.of(schema, table.schema, self.case_sensitive)
-        return stream_writer(table, self.options, job_of(self.options, overwrite), arriving)
+        return stream_writer(table, self.options, job, arriving)
 
     def _table(self, options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
         return _table(options, known, self.catalogs)

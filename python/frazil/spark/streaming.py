@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from frazil.exceptions import InvalidInputError
 from frazil.spark import wire
 from frazil.spark.datasource import register
-from frazil.spark.jobs.target import handle_of, writable
+from frazil.spark.jobs.target import handle_of, opened_for
 from frazil.spark.streams.reader import _Rows
 from frazil.spark.streams.writer import _StreamWritten, check_stream_writes
 from frazil.spark.writing.job import WriteJob
@@ -50,13 +50,12 @@ def write_stream(
     """
     if not df.isStreaming:
         raise InvalidInputError("the DataFrame is not a stream", hint="Write it with frazil.spark.append(df, table)")
-    opened = writable(df.sparkSession, table)
+    opened, job = opened_for(df.sparkSession, table, WriteJob.named(branch, snapshot_properties, None))
     check_stream_writes()
-    job = WriteJob.named(branch, snapshot_properties, None)
     job.check(opened)
     # A process of the data source commits the batches, so the format must be registered.
     register(df.sparkSession)
     options = {"path": opened.writable_location(), **handle_of(opened)}
-    options |= {} if branch is None else {"branch": branch}
+    options |= {} if job.branch is None else {"branch": job.branch}
     options["snapshot-properties"] = wire.text_of(job.properties)
     return df.writeStream.format("frazil").options(**options)

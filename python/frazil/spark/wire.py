@@ -31,9 +31,9 @@ def names_of(text: str) -> list[str]:
 
 
 def needs_handle(handle: str) -> bool:
-    """Whether a table can only be opened by its handle: a catalog or options of a store belong to it."""
+    """Whether a table can only be opened by its handle: a branch, or one of a catalog or a store with options."""
     members = json.loads(handle)
-    return bool(members.get("catalog") or members.get("storage-options"))
+    return bool(members.get("catalog") or members.get("storage-options")) or members.get("branch", "main") != "main"
 
 
 def decimal_value(text: str) -> Any:

@@ -19,7 +19,7 @@ from frazil.results import LastCommit
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.interrupts import raise_if_interrupted
-from frazil.spark.jobs.target import handle_of, writable
+from frazil.spark.jobs.target import handle_of, opened_for, writable
 from frazil.spark.types import sent_schema
 from frazil.spark.workers.errors import raised_by_casts
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
@@ -73,8 +73,7 @@ def append(
     Raises:
         InvalidInputError: An argument is wrong, or a column does not exist in the table or has another type. Errors
             about values come from Spark's workers.
-        UnsupportedError: The branch belongs to a table of Apache Paimon, or the table's key leaves out partition
-            columns.
+        UnsupportedError: The key of a table of Apache Paimon leaves out partition columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
     return _write(df, table, job, distribution, engine, "merge" if merge_schema else None)
@@ -177,8 +176,7 @@ def _write(
     engine: Engine,
     schema_mode: SchemaMode = None,
 ) -> LastCommit:
-    opened = writable(df.sparkSession, table)
-    job.check_branch(opened)
+    opened, job = opened_for(df.sparkSession, table, job)
     if job.is_done(opened):
         return LastCommit()
     if schema_mode is not None:

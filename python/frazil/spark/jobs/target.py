@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 
 from frazil._core import At
 from frazil.capabilities import supports
+from frazil.exceptions import InvalidInputError
 from frazil.spark import wire
 from frazil.spark.catalogs import table_of
 from frazil.spark.jobs.job import Job
 from frazil.table import Table
 
-__all__ = ["HANDLE", "handle_of", "opened_for", "writable"]
+__all__ = ["HANDLE", "handle_of", "on_branch", "opened_for", "writable"]
 
 # The option with a table of a catalog, which can't be opened by its location.
 HANDLE = "table-token"
@@ -46,15 +47,26 @@ def writable(spark: SparkSession, table: Table | str | os.PathLike[str]) -> Tabl
 
 
 def opened_for(spark: SparkSession, table: Table | str | os.PathLike[str], job: _Job) -> tuple[Table, _Job]:
-    """The table at its newest version, and the job on it. A branch that is a table of its own is opened instead.
+    """The table at its newest version, and the job on it: see `on_branch`.
 
     Raises:
-        InvalidInputError: As for `writable`.
+        InvalidInputError: As for `writable` and `on_branch`.
         NotFoundError: The table does not exist, or the branch that would be opened.
     """
-    opened = writable(spark, table)
-    if job.branch is None or supports(opened._core, "branch_writes_by_executors"):
-        return opened, job
-    named = opened.refs.get(job.branch)
-    own = None if named is not None and named.type == "tag" else opened._core.defined_at(At.Ref(job.branch))
-    return (opened, job) if own is None else (Table(own), replace(job, branch=None))
+    return on_branch(writable(spark, table), job)
+
+
+def on_branch(table: Table, job: _Job) -> tuple[Table, _Job]:
+    """The job's branch as a table, and the job on it, if tasks of a format can't write to branches of a table.
+
+    Raises:
+        InvalidInputError: The job's branch is a tag.
+        NotFoundError: The branch does not exist.
+    """
+    if job.branch is None or supports(table._core, "branch_writes_by_executors"):
+        return table, job
+    named = table.refs.get(job.branch)
+    if named is not None and named.type == "tag":
+        raise InvalidInputError(f"'{job.branch}' is a tag, and tags can't be changed", {"table": table.location})
+    branch = table._core.defined_at(At.Ref(job.branch))
+    return (table, job) if branch is None else (Table(branch), replace(job, branch=None))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from frazil._core import CommitMessage
-from frazil.capabilities import format_name, rows_of_next_commit, supports
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.capabilities import rows_of_next_commit, supports
+from frazil.exceptions import InvalidInputError
 from frazil.spark import wire
 from frazil.spark.jobs.job import Job, give_up, unless_committed
 from frazil.table import Table
@@ -72,29 +72,15 @@ class WriteJob(Job):
 
         Raises:
             InvalidInputError: The filter of an overwrite does not fit the table.
-            UnsupportedError: For tables of Apache Paimon: the branch is not `main`, a key leaves out partition columns,
-                or less than whole partitions are overwritten.
+            UnsupportedError: For tables of Apache Paimon: a key leaves out partition columns, or less than whole
+                partitions are overwritten.
         """
         if self.overwrites:
             table._check_overwrite(self.where, self.operation == "overwrite-partitions")
         if supports(table._core, "independent_writers"):
             return
-        self.check_branch(table)
         # Writing no rows makes no file, but raises an error if one writer has to see all rows.
         table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
-
-    def check_branch(self, table: Table) -> None:
-        """Refuses a branch that tasks can't write to.
-
-        Raises:
-            UnsupportedError: The branch belongs to a table of Apache Paimon.
-        """
-        if self.branch is not None and not supports(table._core, "branch_writes_by_executors"):
-            raise UnsupportedError(
-                f"branches of tables of {format_name(table._core)} can't be changed by Spark's tasks",
-                {"table": table.location},
-                "Call the table's own methods on the driver",
-            )
 
 
 def schema_mode(options: Mapping[str, str], overwrite: bool) -> Literal["merge", "overwrite"] | None:
