@@ -41,11 +41,15 @@ def rows_of(table: fz.Table) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.refresh().scan().to_arrow().to_pylist())
 
 
-def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def nothing_on_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
         raise AssertionError("the driver would get the rows")
 
     monkeypatch.setattr(merging, "_on_driver", refused)
+
+
+def test_tasks_upsert(spark: Any, executors: None, nothing_on_the_driver: None, lake: fz.Catalog) -> None:
     table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
     table.append(pa.table([[1, 2], ["a", "b"]], schema=SCHEMA))
     rows = spark.createDataFrame([("B", 2), ("c", 3)], "V string, id int")
@@ -54,10 +58,10 @@ def test_tasks_upsert(spark: Any, executors: None, lake: fz.Catalog, monkeypatch
         assert rows_of(table) == [(1, "a"), (2, "B"), (3, "c")]
     table = table.refresh()
     assert (len(table.snapshots), table.snapshot.summary["why"]) == (2, "test")
-    # A key that comes twice, a column that is missing and another key are left to a merge.
+    # A key that comes twice, a column that is missing and another key are left to one task, which merges.
     with pytest.raises(fz.InvalidInputError, match="two rows of the data have the same key"):
         fz.spark.upsert(rows.unionAll(rows), table)
-    with pytest.raises(AssertionError, match="the driver would get"):
+    with pytest.raises(fz.UnsupportedError, match="updating some of the columns"):
         fz.spark.upsert(rows.select("id"), table)
     fz.spark.upsert(rows, table, ["v"])
     assert rows_of(table) == [(1, "a"), (2, "B"), (3, "c")]
@@ -104,16 +108,49 @@ def test_threads_upsert(spark: Any, executors: None, lake: fz.Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"bucket": "2", "sequence.field": "v"}, {"bucket": "2", "merge-engine": "first-row"}, {"bucket": "-1"}]
+    "options",
+    [{"bucket": "2", "sequence.field": "v"}, {"bucket": "2", "merge-engine": "aggregation"}, {"bucket": "-1"}],
 )
 def test_tables_in_which_the_newest_row_may_not_count(
-    options: dict[str, str], spark: Any, executors: None, lake: fz.Catalog, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, str], spark: Any, executors: None, nothing_on_the_driver: None, lake: fz.Catalog
 ) -> None:
-    done: list[fz.Table] = []
-    monkeypatch.setattr(merging, "_on_driver", lambda rows, table, *_: done.append(table))
     table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties=options)
-    fz.spark.upsert(spark.createDataFrame([(1, "a")], "id long, v string"), table)
-    assert len(done) == 1
+    for rows in ([(1, "m"), (2, "m")], [(1, "a"), (2, "z"), (3, "x")]):
+        fz.spark.upsert(spark.createDataFrame(rows, "id long, v string"), table)
+    first = "m" if "sequence.field" in options else "a"
+    assert rows_of(table) == [(1, first), (2, "z"), (3, "x")]
+    assert len(table.refresh().snapshots) == 2
+
+
+def test_one_task_changes_rows_by_a_filter(spark: Any, executors: None, lake: fz.Catalog) -> None:
+    table = lake.create_table("db.t", SCHEMA, format="paimon", identifier_fields=["id"], properties={"bucket": "2"})
+    table.append(pa.table([[1, 2, 3], ["a", "b", "c"]], schema=SCHEMA))
+    done = [fz.spark.update(spark, table, "id > 1", {"v": "new"}, job_id="once") for _ in range(2)]
+    assert done[0].rows_updated == 2
+    assert rows_of(table) == [(1, "a"), (2, "new"), (3, "new")]
+    fz.spark.delete(spark, table, "v = 'a'")
+    fz.spark.delete(spark, table, "id = 100")
+    assert rows_of(table) == [(2, "new"), (3, "new")]
+    assert len(table.refresh().snapshots) == 3
+
+
+def test_one_task_merges_by_the_key(spark: Any, executors: None, nothing_on_the_driver: None, lake: fz.Catalog) -> None:
+    schema = pa.schema([*SCHEMA, ("p", pa.string())])
+    table = lake.create_table("db.t", schema, ["p"], format="paimon", identifier_fields=["id"])
+    table.append(pa.table([[1, 2, 3], ["a", "b", "c"], ["x", "y", "x"]], schema=schema))
+    rows = spark.createDataFrame([(2, "B", "x"), (3, "gone", "x"), (4, "d", "z")], "id long, v string, p string")
+    for _ in range(2):
+        fz.spark.merge(
+            rows,
+            table,
+            when_matched_delete="v = 'gone'",
+            when_matched_update=True,
+            when_not_matched_insert=True,
+            job_id="once",
+        )
+    # The key lacks the partition column, so the second row moves.
+    assert rows_of(table) == [(1, "a", "x"), (2, "B", "x"), (4, "d", "z")]
+    assert len(table.refresh().snapshots) == 2
 
 
 def test_partitions_expire_by_their_values(sql: Any, lake: fz.Catalog) -> None:

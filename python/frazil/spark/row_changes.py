@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from frazil import arguments
-from frazil._core import CommitMessage
 from frazil.capabilities import supports
 from frazil.expr import Columns, Filter
 from frazil.requests import rows as row_requests
@@ -20,7 +19,7 @@ from frazil.requests.rows import RowChange
 from frazil.results import LastCommit
 from frazil.spark.changes.by_expression import change_by_expression, needs_spark
 from frazil.spark.changes.clauses import Expression
-from frazil.spark.changes.job import ChangeJob, change_rows
+from frazil.spark.changes.job import ChangeJob, WholeJob, change_rows
 from frazil.spark.changes.joined import MergeTarget, merge_by_clauses
 from frazil.spark.changes.keywords import by_keywords
 from frazil.spark.changes.merge_into import MergeInto
@@ -273,18 +272,27 @@ def _change_by_files(
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
         return LastCommit()
-    files: list[tuple[str, int]] = []
-    whole: CommitMessage | None = None
-    if supports(table._core, "row_changes_by_executors"):
-        whole, files = row_requests.find_files(table._core, change, job.branch)
+    in_parts = supports(table._core, "row_changes_by_executors")
+    whole, files = (
+        row_requests.find_files(table._core, change, job.branch) if in_parts else (None, _sizes(table, change))
+    )
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         raise_if_interrupted()
         table._change_rows(change, None, job.branch, job.members())
         return job.done(table)
+    if not in_parts:
+        change_rows(scattered(spark, [b""]), WholeJob(table, change, change.filter, job))
+        return job.done(table)
     payloads = [pickle.dumps(part) for part in _parts(files)]
     change_rows(scattered(spark, payloads), ChangeJob(table, change, change.filter, job, whole))
     return job.done(table)
+
+
+def _sizes(table: Table, change: RowChange.Delete | RowChange.Update) -> list[tuple[str, int]]:
+    """The files that a filter touches: path and size in bytes."""
+    files = (task.data_file for task in table.scan(change.filter).plan_files())
+    return [(file.path, file.size_bytes) for file in files]
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

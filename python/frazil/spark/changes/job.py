@@ -27,7 +27,7 @@ from frazil.spark.workers.errors import raised_by_workers
 from frazil.spark.workers.registered import registered
 from frazil.table import Table
 
-__all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "Command", "change_rows"]
+__all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "Command", "WholeJob", "change_rows"]
 
 PLACES = ("frazil file", "frazil position", "frazil missing")
 """The columns after those of the source, for rows that have been matched."""
@@ -94,6 +94,27 @@ class ChangeJob:
         every = messages if self.whole is None else [self.whole, *messages]
         with unless_committed(lambda: give_up(newest, messages)):
             commit_parts(self.table._core, self.change, self.where, every, self.job.members(), self.job.branch)
+
+
+@dataclass(frozen=True)
+class WholeJob(ChangeJob):
+    """A change that one task makes and commits. It gets the rows of a merge, or one row that means nothing."""
+
+    def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
+        """Makes the change, unless an earlier attempt of the task has done so."""
+        first = next(rows, None)
+        if first is None or self.job.is_done(Table(self.table._core).refresh()):
+            return []
+        reader = None
+        if self.columns is not None:
+            names = list(self.columns)
+            batches = (batch.rename_columns(names) for batch in chain([first], rows))
+            reader = pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, batches)
+        Table(self.table._core)._change_rows(self.change, reader, self.job.branch, self.job.members())
+        return []
+
+    def commit(self, messages: list[CommitMessage]) -> None:
+        """Does nothing: the task has committed."""
 
 
 @dataclass

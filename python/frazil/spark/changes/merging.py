@@ -24,7 +24,7 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, col
 from frazil.requests.rows import RowChange, write_matched_part
 from frazil.schema import Field
-from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
+from frazil.spark.changes.job import PLACES, ChangeJob, WholeJob, change_rows
 from frazil.spark.columns import quoted
 from frazil.spark.jobs.interrupts import raise_if_interrupted
 from frazil.spark.jobs.job import Job
@@ -164,7 +164,7 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
         CommitConflictError: Another commit changed what this one relies on.
     """
     if not supports(table._core, "row_changes_by_executors"):
-        _on_driver(df.toArrow(), table, change, job)
+        merge_whole(df, table, change, job)
         return
     keys = named_keys(table, change.on)
     change = RowChange.Merge(
@@ -176,7 +176,7 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
     )
     _check(df, table, change, job)
     if not all(key.is_comparable for key in keys):
-        _on_driver(df.toArrow(), table, change, job)
+        merge_whole(df, table, change, job)
         return
     source = Source.of(df, keys)
     with persisted(source.rows):
@@ -192,6 +192,19 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
         matches = _matches(source, facts, table, change, job)
         clustered = _clustered(matches, source, table, change)
         change_rows(clustered, ChangeJob(table, change, where, job, columns=source.names))
+
+
+def merge_whole(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -> None:
+    """Merges rows as `Table.merge` does. One task does it if there are too many for the driver."""
+    most = setting(df.sparkSession, DRIVER_MAX_ROWS, DRIVER_MAX_ROWS_DEFAULT, "rows")
+    with persisted(df):
+        if df.limit(most + 1).count() <= most:
+            _on_driver(df.toArrow(), table, change, job)
+            return
+        names = tuple(df.columns)
+        # Spark does not distinguish names by case.
+        rows = df.toDF(*(f"frazil {i}" for i in range(len(names)))).repartition(1)
+        change_rows(rows, WholeJob(table, change, "true", job, columns=names))
 
 
 def _on_driver(rows: pa.Table, table: Table, change: RowChange.Merge, job: Job) -> None:
