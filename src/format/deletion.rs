@@ -106,14 +106,14 @@ impl<'s> OwnFolders<'s> {
 
 /// What is below a folder.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct FolderTree {
     /// All files.
     pub files: Vec<String>,
     /// All folders, inner ones first, and the folder itself.
     pub folders: Vec<String>,
 }
 
-impl Tree {
+impl FolderTree {
     /// Lists everything below a folder. `check` sees each folder before it is listed, with its depth from 0.
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl Tree {
         store: &dyn Store,
         folder: &str,
         check: &(dyn Fn(&str, usize) -> Result<()> + Sync),
-    ) -> Result<Tree> {
-        let (mut tree, mut level) = (Tree::default(), vec![folder.to_owned()]);
+    ) -> Result<FolderTree> {
+        let (mut tree, mut level) = (FolderTree::default(), vec![folder.to_owned()]);
         for depth in 0.. {
             if level.is_empty() {
                 break;

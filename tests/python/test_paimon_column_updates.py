@@ -114,7 +114,7 @@ def test_upserts_and_merges(tmp_path: Path) -> None:
     assert found(table, filter="id >= 20") == more.to_pylist()
     with pytest.raises(fz.UnsupportedError, match=r"columns of type BLOB"):
         table.upsert(more, on=["id"])
-    with pytest.raises(fz.UnsupportedError, match=r"merges that delete rows"):
+    with pytest.raises(fz.UnsupportedError, match=r"deletes of rows"):
         table.merge(new, on=["id"], when_matched_delete=True)
 
 

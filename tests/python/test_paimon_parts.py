@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ MODES: dict[str, dict[str, Any]] = {
     "tracked": {"properties": {"row-tracking.enabled": "true"}, "partition_by": ["p"]},
     "evolving": {"properties": {**EVOLVING, "deletion-vectors.enabled": "true"}},
 }
+OTHERS: dict[str, dict[str, Any]] = {"evolving-only": {"properties": EVOLVING}}
 PLACES = ("frazil file", "frazil position", "frazil missing")
 
 Row = dict[str, Any]
@@ -34,10 +37,11 @@ def made(ids: range) -> list[Row]:
     return [{"id": i, "p": "ab"[i % 2], "n": i * 10, "s": f"s{i}" if i % 3 else None} for i in ids]
 
 
-def create(folder: Path, mode: str = "plain", files: int = 4) -> fz.Table:
+def create(folder: Path, mode: str = "plain", files: int = 4, by: list[str] | None = None) -> fz.Table:
     catalog = fz.catalog("parts", warehouse=str(folder))
     catalog.create_namespace("db", if_not_exists=True)
-    table = catalog.create_table("db.t", SCHEMA, format="paimon", **MODES[mode])
+    settings = {**(MODES | OTHERS)[mode], **({"partition_by": by} if by else {})}
+    table = catalog.create_table("db.t", SCHEMA, format="paimon", **settings)
     for number in range(files):
         table = table.append(pa.Table.from_pylist(made(range(number * 5, number * 5 + 5)), schema=SCHEMA))
     return table
@@ -177,6 +181,15 @@ def test_columns_of_evolving_tables_have_files_of_their_own(tmp_path: Path) -> N
         matched(done, merge, both)
 
 
+def test_merges_of_evolving_tables_may_only_delete(tmp_path: Path) -> None:
+    table = create(tmp_path, "evolving")
+    table.merge(pa.table({"id": [3, 19, 40]}), "id", when_matched_delete=True)
+    assert content(table) == [row for row in made(range(20)) if row["id"] not in (3, 19)]
+    assert not broken(table.refresh())
+    with pytest.raises(fz.UnsupportedError, match="merges that delete rows"):
+        table.merge(pa.table({"id": [4], "n": [0]}), "id", when_matched_update=True, when_matched_delete="n = 1")
+
+
 def test_the_same_parts_are_committed_once(tmp_path: Path) -> None:
     for mode in ("plain", "vectors"):
         table = create(tmp_path / mode, mode)
@@ -187,6 +200,92 @@ def test_the_same_parts_are_committed_once(tmp_path: Path) -> None:
         again = commit(read, merge, messages)
         assert again.snapshot.id == done.snapshot.id
         assert content(table)[1:3] == [{**made(range(2))[1], "n": 5}, made(range(3))[2]]
+
+
+VECTORS = ["vectors", "wide-vectors", "evolving"]
+
+
+@pytest.mark.parametrize("mode", VECTORS)
+def test_two_deletes_in_one_file_are_two_changes(tmp_path: Path, mode: str) -> None:
+    """Neither writes a data file, so only the positions tell them apart."""
+    table = create(tmp_path, mode)
+    first, second = row_requests.delete("id = 1"), row_requests.delete("id = 2")
+    read, messages = as_now(table), by_filter(table, first)
+    meanwhile = by_filter(read, second)
+    commit(read, first, messages)
+    with pytest.raises(fz.CommitConflictError):
+        commit(read, second, meanwhile)
+    gone, newest = setting(), as_now(table)
+    messages = [matched(newest, gone, [{"key": 2, "gone": True}])]
+    # The clock of the part's writer is behind.
+    late = json.loads(messages[0].to_json())
+    late["written-at"]["timestamp-ms"] -= 3_600_000
+    commit(newest, gone, [CommitMessage.from_json(json.dumps(late))])
+    assert [row["id"] for row in content(table)] == [0, *range(3, 20)]
+    before = data_files(table)
+    assert commit(newest, gone, [CommitMessage.from_json(json.dumps(late))]).snapshot.id == 6
+    assert data_files(table) == before
+
+
+def test_deletes_in_other_files_are_no_conflict(tmp_path: Path) -> None:
+    """Their vectors are in one index file, which the other commit replaces."""
+    table = create(tmp_path, "vectors")
+    table.delete("id in (0, 6)")
+    read = as_now(table)
+    delete, merge = row_requests.delete("id = 1"), setting("n")
+    messages, updates = by_filter(read, delete), [matched(read, merge, [{"key": 12, "n": 5}])]
+    table.delete("id = 7")
+    commit(read, delete, messages)
+    commit(read, merge, updates)
+    left = [{**row, "n": 5} if row["id"] == 12 else row for row in made(range(20)) if row["id"] not in (0, 1, 6, 7)]
+    assert content(table) == left
+    assert not broken(table.refresh())
+    # The same file again, and a version that has expired.
+    messages = by_filter(read, row_requests.delete("id = 8"))
+    with pytest.raises(fz.CommitConflictError, match="deleted rows of the same files"):
+        commit(read, delete, messages)
+    table.maintain.expire_snapshots(retain_last=1, older_than=dt.timedelta(0))
+    with pytest.raises(fz.CommitConflictError):
+        commit(read, delete, messages)
+    assert content(table) == left
+
+
+def test_a_version_that_was_rolled_back_is_a_conflict(tmp_path: Path) -> None:
+    table = create(tmp_path, "evolving")
+    read, merge = as_now(table), setting("n")
+    messages = [matched(read, merge, [{"key": 1, "n": 5}])]
+    table.rollback(to=3)
+    with pytest.raises(fz.CommitConflictError, match="rolled back"):
+        commit(read, merge, messages)
+    as_now(table).update("id = 2", {"n": -7})
+    with pytest.raises(fz.CommitConflictError, match="rolled back"):
+        commit(read, merge, messages)
+    assert [row["n"] for row in content(table)[:3]] == [0, 10, -7]
+
+
+def test_columns_that_keep_their_values_are_not_written(tmp_path: Path) -> None:
+    """As `UPDATE SET *` sets the columns of the key and of partitions to what they are."""
+    table = create(tmp_path, "evolving", by=["p"])
+    merge = setting(*SCHEMA.names)
+    rows = [{"id": i, "key": i, "p": "ab"[i % 2], "n": -1, "s": f"s{i}"} for i in (1, 4)]
+    done = commit(table, merge, [matched(table, merge, rows)])
+    wanted = [{**row, "n": -1} if row["id"] in (1, 4) else row for row in made(range(20))]
+    assert content(table) == wanted
+    assert {tuple(f["write_cols"] or ()) for f in done.inspect.data_files().to_pylist()} == {(), ("n",)}
+    moved = [{"id": 1, "key": 1, "p": "b", "n": 0, "s": None}, {"id": 2, "key": 2, "p": "b", "n": 0, "s": None}]
+    with pytest.raises(fz.UnsupportedError, match="changes of partition columns"):
+        matched(done, merge, moved)
+    assert content(table) == wanted
+
+
+def test_whole_partitions_are_deleted_by_their_metadata(tmp_path: Path) -> None:
+    for mode in ("partitions", "evolving", "evolving-only"):
+        table = create(tmp_path / mode, mode, by=["p"])
+        delete = row_requests.delete("p = 'a'")
+        whole, files = row_requests.find_files(table._core, delete, None)
+        assert (len(whole.files), files) == (0, [])
+        table.delete("p = 'a'")
+        assert content(table) == [row for row in made(range(20)) if row["p"] == "b"]
 
 
 def test_parts_that_do_not_belong_together(tmp_path: Path) -> None:

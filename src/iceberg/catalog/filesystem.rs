@@ -12,7 +12,7 @@ use super::metadata_names::{
 };
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::deletion::{OutsideLocations, Tree};
+use crate::format::deletion::{FolderTree, OutsideLocations};
 use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::commit::own_folders::own_folders;
 use crate::iceberg::spec::metadata::{METADATA_FOLDER, TableMetadata};
@@ -571,7 +571,7 @@ impl FilesystemCatalog {
         for depth in 1..=ident.namespace.len() {
             self.refuse_link(&self.namespace_location(&ident.namespace[..depth])?)?;
         }
-        let Tree { files, folders } = Tree::below(self.store.as_ref(), &location, &|folder, depth| {
+        let FolderTree { files, folders } = FolderTree::below(self.store.as_ref(), &location, &|folder, depth| {
             self.refuse_link(folder)?;
             match depth < MAX_DEPTH {
                 true => Ok(()),

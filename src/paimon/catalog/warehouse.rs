@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, given_name, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::format::deletion::Tree;
+use crate::format::deletion::FolderTree;
 use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, delete_all, in_parallel};
@@ -184,7 +184,7 @@ impl Warehouse {
 
 /// Removes a folder and everything below it. Files that `first` accepts are removed before the others.
 pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str) -> bool) -> Result<()> {
-    let Tree { files, folders } = tree(store, folder)?;
+    let FolderTree { files, folders } = tree(store, folder)?;
     let (early, late): (Vec<&str>, Vec<&str>) =
         files.iter().map(String::as_str).partition(|path| path.strip_prefix(folder).is_some_and(&first));
     for paths in [early, late] {
@@ -199,8 +199,8 @@ pub(super) fn files_below(store: &dyn Store, folder: &str) -> Result<Vec<String>
 }
 
 /// Everything below a folder.
-fn tree(store: &dyn Store, folder: &str) -> Result<Tree> {
-    Tree::below(store, folder, &|folder, depth| {
+fn tree(store: &dyn Store, folder: &str) -> Result<FolderTree> {
+    FolderTree::below(store, folder, &|folder, depth| {
         if store.is_link(folder)? {
             return Err(Error::unsupported("files behind a symbolic link are not deleted")
                 .with("path", folder)

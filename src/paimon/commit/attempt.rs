@@ -114,6 +114,9 @@ impl<'p> SnapshotAttempt<'p> {
     pub(super) fn delete_unused(&mut self) {
         let none = HashSet::new();
         self.files.delete_all_but(if self.is_replay { &none } else { &self.used });
+        if self.is_replay {
+            self.input.folder.store().discard(self.input.changes.index_files.clone());
+        }
     }
 
     /// Removes the files that were written for a commit that certainly failed.

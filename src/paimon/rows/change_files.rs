@@ -24,7 +24,7 @@ use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::{PAIMON, PaimonTable};
 
 /// The effect of a change on files, before a commit. New data files are apart, in [`Unpublished`].
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FileChanges {
     /// Files that are removed.
     pub removed: Vec<DataFile>,
@@ -62,7 +62,7 @@ impl FileChanges {
     /// the commit takes them over.
     ///
     /// # Errors
-    /// Errors of reading and writing index files; a cancellation.
+    /// Errors of reading and writing index files; errors of planning; a cancellation.
     pub(crate) fn commit_of(
         self,
         table: &PaimonTable,
@@ -70,10 +70,15 @@ impl FileChanges {
         added: Vec<NewBucketFile>,
         index: &mut Unpublished<'_>,
     ) -> Result<Option<Commit>> {
+        let (deleted, removed) = match table.table_schema().options().data_evolution()? {
+            // Vectors have to be those of the oldest files, so no file is removed.
+            true => (table.in_oldest_files(self.deleted, self.removed)?, Vec::new()),
+            false => (self.deleted, self.removed),
+        };
         // Old deletion vectors of removed files are removed with them.
-        let entries = vectors::changes(table, snapshot, self.deleted, &self.removed, &mut index.index)?;
+        let entries = vectors::changes(table, snapshot, deleted, &removed, &mut index.index)?;
         let index_files = index.taken().1;
-        let changes = Changes { added, removed: self.removed, index: entries, index_files, ..Changes::default() };
+        let changes = Changes { added, removed, index: entries, index_files, ..Changes::default() };
         if changes.is_empty() {
             return Ok(None);
         }
@@ -136,11 +141,6 @@ impl PaimonTable {
         match self.table_schema().options().deletion_vectors()? {
             true => self.change_by_vectors(scan, hits, fate, new, &mut changes)?,
             false => self.change_by_rewriting(scan, hits, fate, new, &mut changes)?,
-        }
-        if evolves {
-            // Vectors have to be those of the oldest files, so no file is removed.
-            let (partly, whole) = (std::mem::take(&mut changes.deleted), std::mem::take(&mut changes.removed));
-            changes.deleted = self.in_oldest_files(partly, whole)?;
         }
         Ok(changes)
     }

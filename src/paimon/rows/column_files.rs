@@ -44,9 +44,18 @@ impl PaimonTable {
         if hits.is_empty() {
             return Ok(0);
         }
-        let changed = self.changed_columns(fate)?;
-        let rewriter = Rewriter::new(self, scan, fate, &changed)?;
-        let mut writer = ColumnWriter::new(self, &changed)?;
+        let named = self.named_columns(fate)?;
+        let mut rewriter = Rewriter::new(self, scan, fate, &named)?;
+        let (changed, hits) = match fate.patch.changes_all() {
+            true => (named, hits.iter().collect()),
+            false => rewriter.found_changes(&named, hits, fate.patch)?,
+        };
+        if hits.is_empty() {
+            return Ok(0);
+        }
+        self.check_changeable(&changed)?;
+        rewriter.change(self, changed);
+        let mut writer = ColumnWriter::new(self, &rewriter.changed)?;
         let mut updated = 0;
         for hit in hits {
             updated += rewriter.rewrite(hit, fate.patch, &mut writer).with("rewritten", &hit.task.data_file.path)?;
@@ -57,29 +66,33 @@ impl PaimonTable {
     }
 
     /// The places of the columns that a change sets.
-    fn changed_columns(&self, fate: &Fate<'_>) -> Result<Vec<usize>> {
+    fn named_columns(&self, fate: &Fate<'_>) -> Result<Vec<usize>> {
         let schema = self.table_schema();
         let no = |what: &str| PAIMON.lacks(what).with("table", self.location());
         if fate.may_delete {
             return Err(no("merges that delete rows of tables with 'data-evolution.enabled'")
                 .hint("Delete the rows by a filter first, in a commit of its own"));
         }
-        let mut places = Vec::new();
-        for (at, field) in schema.fields.iter().enumerate().filter(|(_, f)| fate.columns.contains(&f.name.as_str())) {
-            if field.ty.has_blobs() {
-                return Err(no("changes of columns of type BLOB")
-                    .with("column", &field.name)
-                    .hint("Java Paimon does it"));
-            }
-            if schema.partition_keys.contains(&field.name) {
-                return Err(no("changes of partition columns of tables with 'data-evolution.enabled'")
-                    .with("column", &field.name)
-                    .hint("Delete the rows, and append them to the other partition"));
-            }
-            places.push(at);
+        let named = schema.fields.iter().enumerate().filter(|(_, f)| fate.columns.contains(&f.name.as_str()));
+        let places = named.map(|(at, field)| match field.ty.has_blobs() {
+            false => Ok(at),
+            true => Err(no("changes of columns of type BLOB").with("column", &field.name).hint("Java Paimon does it")),
+        });
+        places.collect()
+    }
+
+    /// Refuses changes of partition columns, and of columns with a global index.
+    fn check_changeable(&self, places: &[usize]) -> Result<()> {
+        let schema = self.table_schema();
+        let names = places.iter().filter_map(|at| schema.fields.get(*at)).map(|field| &field.name);
+        if let Some(name) = names.into_iter().find(|name| schema.partition_keys.contains(name)) {
+            return Err(PAIMON
+                .lacks("changes of partition columns of tables with 'data-evolution.enabled'")
+                .with("table", self.location())
+                .with("column", name)
+                .hint("Delete the rows, and append them to the other partition"));
         }
-        self.check_not_indexed(&places)?;
-        Ok(places)
+        self.check_not_indexed(places)
     }
 
     /// Refuses changes of columns whose global index would name rows by their old values.
@@ -116,28 +129,54 @@ struct Rewriter {
 }
 
 impl Rewriter {
-    fn new(table: &PaimonTable, scan: &PaimonScan, fate: &Fate<'_>, changed: &[usize]) -> Result<Rewriter> {
+    fn new(table: &PaimonTable, scan: &PaimonScan, fate: &Fate<'_>, named: &[usize]) -> Result<Rewriter> {
         let fields = &table.schema().fields;
         let rows = match &fate.needs {
             // No other column decides about the new values.
             Some(needs) => {
-                let read = (0..fields.len()).filter(|at| changed.contains(at) || needs.contains(at));
+                let read = (0..fields.len()).filter(|at| named.contains(at) || needs.contains(at));
                 PartlyRead::new(fields, read.collect())?
             }
             None => PartlyRead::without_blobs(table)?,
         };
-        let names = changed.iter().filter_map(|at| fields.get(*at)).map(|field| field.name.clone()).collect();
-        Ok(Rewriter { reader: scan.placed_reader(&rows.fields), rows, changed: changed.to_vec(), names })
+        Ok(Rewriter { reader: scan.placed_reader(&rows.fields), rows, changed: Vec::new(), names: Vec::new() })
     }
 
-    /// Writes the changed columns of all rows of a hit's group, if a row changes. Returns how many do.
+    /// Sets the columns that are written.
+    fn change(&mut self, table: &PaimonTable, changed: Vec<usize>) {
+        let fields = &table.schema().fields;
+        self.names = changed.iter().filter_map(|at| fields.get(*at)).map(|field| field.name.clone()).collect();
+        self.changed = changed;
+    }
+
+    /// The columns that get another value in some row, and the hits with such rows.
+    fn found_changes<'h>(
+        &self,
+        named: &[usize],
+        hits: &'h [FileHits],
+        patch: &dyn Patch,
+    ) -> Result<(Vec<usize>, Vec<&'h FileHits>)> {
+        let (mut changed, mut changing) = (vec![false; named.len()], Vec::new());
+        for hit in hits {
+            let mut changes = false;
+            self.each_batch(hit, patch, &mut |batch, _| {
+                changes |= batch.changes();
+                for (known, place) in changed.iter_mut().zip(named) {
+                    *known = *known || batch.changes_column(*place)?;
+                }
+                Ok(())
+            })?;
+            changing.extend(changes.then_some(hit));
+        }
+        let places = named.iter().zip(changed).filter(|(_, changed)| *changed).map(|(place, _)| *place);
+        Ok((places.collect(), changing))
+    }
+
+    /// Writes the changed columns of all rows of a hit's group. Returns how many rows change.
     fn rewrite(&self, hit: &FileHits, patch: &dyn Patch, writer: &mut ColumnWriter) -> Result<u64> {
         let rows = hit.task.data_file.as_ref();
         if rows.content != FileContent::Data || rows.first_row_id.is_none() {
             return Err(Error::corrupt("the rows of a file have no ids"));
-        }
-        if !patch.changes_all() && !self.changes(hit, patch)? {
-            return Ok(0);
         }
         writer.begin(rows, newest(&hit.task, &self.names))?;
         let mut updated = 0;
@@ -147,37 +186,25 @@ impl Rewriter {
             if after.num_rows() != count {
                 return Err(Error::internal("a change lost rows"));
             }
-            writer.write(&after.project(&self.changed).map_err(joined)?).map(|()| true)
+            writer.write(&after.project(&self.changed).map_err(joined)?)
         })?;
         writer.end()?;
         Ok(if hit.positions.is_none() { hit.rows() } else { updated })
     }
 
-    /// Whether a row of a hit's group changes.
-    fn changes(&self, hit: &FileHits, patch: &dyn Patch) -> Result<bool> {
-        let mut changes = false;
-        self.each_batch(hit, patch, &mut |batch, _| {
-            changes = batch.changes();
-            Ok(!changes)
-        })?;
-        Ok(changes)
-    }
-
-    /// Calls `take` with the rows of a hit's group and their number, batch by batch, until it returns false.
+    /// Calls `take` with the rows of a hit's group and their number, batch by batch.
     fn each_batch(
         &self,
         hit: &FileHits,
         patch: &dyn Patch,
-        take: &mut dyn FnMut(ChangedBatch, usize) -> Result<bool>,
+        take: &mut dyn FnMut(ChangedBatch, usize) -> Result<()>,
     ) -> Result<()> {
         let mut seen = 0;
         for batch in self.reader.read(&with_deleted_rows(&hit.task))? {
             check_cancelled()?;
             let Placed { positions, rows } = placed(batch?)?;
             let whole = Placed { positions, rows: self.rows.whole(&rows)? };
-            if !take(ChangedBatch::of(whole, hit.found(), &mut seen, patch)?, rows.num_rows())? {
-                return Ok(());
-            }
+            take(ChangedBatch::of(whole, hit.found(), &mut seen, patch)?, rows.num_rows())?;
         }
         hit.found().check_seen(seen)
     }

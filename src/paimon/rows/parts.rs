@@ -14,14 +14,18 @@ use super::found::{FileHits, changed_tasks, hits};
 use super::merge::properties;
 use super::unpublished::Unpublished;
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::{ChangeFiles, Merge, Part, RowChange};
 use crate::format::task::{
     BucketMessage, CommitMessage, DeletedPositions, NewBucketFile, PartRows, RowDelta, ScanTask, WrittenAt,
 };
+use crate::paimon::commit::producer::run_planned;
+use crate::paimon::manifest::entries::ADD;
+use crate::paimon::manifest::index_manifest::{DeletionVectorRange, IndexEntry, read_index_manifest};
 use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::spec::snapshot::PaimonSnapshot;
 use crate::paimon::state::{PAIMON, PaimonTable};
 use crate::paimon::write::commit_messages::user_of;
 use crate::paimon::write::write_plan::WriteKind;
@@ -33,6 +37,7 @@ use crate::rows::row_changes::parts::check_parts;
 use crate::rows::row_changes::source::{Mapping, SourceRows, renamed};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
+use crate::types::hash::murmur3_seeded;
 use crate::types::temporal::now_ms;
 
 /// Writes rows of a merge's data that match no row of the table.
@@ -77,6 +82,12 @@ impl PaimonTable {
             }
             _ => return Err(Error::invalid("only deletes and updates can be divided by files")),
         };
+        if deletes && self.replaced(filter).is_ok() {
+            // Whole partitions: their metadata is enough.
+            let whole =
+                self.part(FileChanges::default(), Vec::new(), &mut Unpublished::new(self.folder().store().as_ref()))?;
+            return Ok(ChangeFiles { whole, files: Vec::new() });
+        }
         let tasks = changed_tasks(&self.found(filter)?)?;
         let removes = deletes && !self.table_schema().options().data_evolution()?;
         let matches = |task: &ScanTask| removes && *task.residual == BoundPredicate::True;
@@ -89,7 +100,8 @@ impl PaimonTable {
             ..FileChanges::default()
         };
         let files = rest.iter().map(|task| (task.data_file.path.clone(), task.data_file.size_bytes)).collect();
-        Ok(ChangeFiles { whole: self.part(changes, Vec::new(), Vec::new())?, files })
+        let whole = self.part(changes, Vec::new(), &mut Unpublished::new(self.folder().store().as_ref()))?;
+        Ok(ChangeFiles { whole, files })
     }
 
     /// Does a part of a change at this version, without committing. See `IcebergTable::write_part` for the rows.
@@ -129,7 +141,7 @@ impl PaimonTable {
         let mut new = Unpublished::new(self.folder().store().as_ref());
         let touched = hits.iter().map(|hit| hit.task.data_file.path.clone()).collect();
         let changes = self.changed_files(&scan, hits, &fate, &mut new)?;
-        self.part(changes, touched, new.taken().0)
+        self.part(changes, touched, &mut new)
     }
 
     fn part_of_matches(&self, merge: &Merge, filter: &Predicate, rows: RowReader) -> Result<CommitMessage> {
@@ -150,7 +162,7 @@ impl PaimonTable {
         let touched = hits.iter().map(|hit| hit.task.data_file.path.clone()).collect();
         let mut changes = self.changed_files(&scan, hits, &Fate::matched(&clauses, may_delete), &mut new)?;
         changes.rows.inserted = inserted;
-        self.part(changes, touched, new.taken().0)
+        self.part(changes, touched, &mut new)
     }
 
     /// The tasks of a scan for these data files.
@@ -167,13 +179,14 @@ impl PaimonTable {
         }
     }
 
-    /// The message of a part that changed rows of some files.
-    fn part(&self, changes: FileChanges, touched: Vec<String>, added: Vec<NewBucketFile>) -> Result<CommitMessage> {
+    /// The message of a part that changed rows of some files. It takes over the new files.
+    fn part(&self, changes: FileChanges, touched: Vec<String>, new: &mut Unpublished<'_>) -> Result<CommitMessage> {
         let deleted = changes.deleted.into_iter().map(|(file, positions)| {
             let positions = positions.to_vector().with("path", &file.path)?;
             Ok(DeletedPositions { file: file.as_ref().clone(), positions })
         });
         let deleted = deleted.collect::<Result<Vec<_>>>()?;
+        let added = new.taken().0;
         let since = self.metadata().snapshot.as_ref().map(|snapshot| snapshot.id);
         let delta =
             RowDelta { since, removed: changes.removed, referenced: touched, specs: None, part: Some(changes.rows) };
@@ -203,23 +216,94 @@ impl PaimonTable {
         self.check_messages(&messages)?;
         let snapshot = self.metadata().snapshot.as_ref();
         check_parts(&messages, snapshot.map(|snapshot| snapshot.id))?;
+        self.check_still_there()?;
         let after = messages.iter().filter_map(|m| m.written_at).min_by_key(|at| at.time_ms);
-        let (changes, added) = joined(messages)?;
-        let (rows, merges) = (changes.rows, matches!(change, RowChange::Merge(_)));
-        let paths = added.iter().map(|new| &new.file.path).chain(changes.removed.iter().map(|file| &file.path));
-        let paths: BTreeSet<String> =
-            paths.chain(changes.deleted.iter().map(|(file, _)| &file.path)).cloned().collect();
-        let evolves = self.table_schema().options().data_evolution()?;
+        let user = user_of(names_of(&messages));
+        let (mut changes, added) = joined(messages)?;
+        let rows = changes.rows;
+        let table_options = self.table_schema().options();
+        let (evolves, vectors) = (table_options.data_evolution()?, table_options.deletion_vectors()?);
         // Rows that came meanwhile may have the same keys. Columns that changed meanwhile would get old values back.
-        let only_here = merges && rows.inserted > 0 || evolves && rows.updated > 0;
-        let mut index = Unpublished::new(self.folder().store().as_ref());
-        let commit = FileChanges { only_here, ..changes }.commit_of(self, snapshot, added, &mut index)?;
-        let Some(commit) = commit else { return self.refresh() };
+        changes.only_here = matches!(change, RowChange::Merge(_)) && rows.inserted > 0 || evolves && rows.updated > 0;
         let mut counts = properties(rows);
         counts.extend(options.snapshot_properties.clone());
-        let commit = commit.by(&user_of(paths), 1).after(after).checking_appends().checking_files();
-        commit.with_properties(counts).run().into_result()?;
-        self.after_commit()
+        let commit_on = |table: &PaimonTable| {
+            let mut index = Unpublished::new(self.folder().store().as_ref());
+            let snapshot = table.metadata().snapshot.as_ref();
+            let commit = changes.clone().commit_of(table, snapshot, added.clone(), &mut index)?;
+            let commit = commit.map(|commit| commit.by(&user, 1).after(after).checking_appends().checking_files());
+            Ok(commit.map(|commit| commit.with_properties(counts.clone())))
+        };
+        let outcome = match commit_on(self) {
+            Ok(None) => return self.refresh(),
+            Ok(Some(commit)) => commit.run().into_result(),
+            Err(e) => Err(e),
+        };
+        // Other commits may have replaced index files that have vectors of other files, too.
+        let replaced = |e: &Error| matches!(e.kind(), ErrorKind::CommitConflict | ErrorKind::NotFound);
+        let done = match outcome {
+            Err(e) if replaced(&e) && vectors && !evolves && !changes.only_here => run_planned(&mut || {
+                let newest = self.refresh()?;
+                self.check_same_vectors(&changes, &newest)?;
+                commit_on(&newest)
+            })
+            .into_result()?,
+            done => Some(done?),
+        };
+        match done {
+            Some(_) => self.after_commit(),
+            None => self.refresh(),
+        }
+    }
+
+    /// Refuses a version that was rolled back, also if another snapshot has its number now.
+    fn check_still_there(&self) -> Result<()> {
+        let Some(read) = &self.metadata().snapshot else { return Ok(()) };
+        let now = match self.folder().snapshot(read.id).if_found()? {
+            Some(now) => Some(now),
+            None => self.folder().latest_snapshot()?.filter(|latest| latest.id < read.id),
+        };
+        let same = |now: &PaimonSnapshot| {
+            (now.id, &now.commit_user, now.time_ms, &now.delta_manifest_list)
+                == (read.id, &read.commit_user, read.time_ms, &read.delta_manifest_list)
+        };
+        // A snapshot that is not there and is not newer than all others has expired.
+        match now.as_ref().is_none_or(same) {
+            true => Ok(()),
+            false => Err(Error::conflict("the version that the change read was rolled back").with("snapshot", read.id)),
+        }
+    }
+
+    /// Checks that no other commit has deleted rows of the changed files.
+    fn check_same_vectors(&self, changes: &FileChanges, newest: &PaimonTable) -> Result<()> {
+        let manifest = |table: &PaimonTable| {
+            table.metadata().snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.clone())
+        };
+        if manifest(self) == manifest(newest) {
+            return Ok(());
+        }
+        let files = changes.deleted.iter().map(|(file, _)| file.as_ref()).chain(&changes.removed);
+        let names: HashSet<&str> = files.filter_map(|file| file.path.rsplit('/').next()).collect();
+        let vectors = |table: &PaimonTable| -> Result<BTreeSet<(String, String)>> {
+            let entries = manifest(table).map(|name| read_index_manifest(table.folder().manifests(), &name));
+            let entries = entries.transpose()?.unwrap_or_default();
+            let ranges = entries
+                .iter()
+                .filter(|entry| entry.kind == ADD)
+                .flat_map(|entry| entry.deletion_vectors.iter().flatten().map(move |range| (entry, range)));
+            let own = ranges.filter(|(_, range)| names.contains(range.data_file.as_str()));
+            Ok(own.map(|(entry, range)| (range.data_file.clone(), mark(entry, range))).collect())
+        };
+        let conflict =
+            || Error::conflict("another commit deleted rows of the same files").with("table", self.location());
+        let read = vectors(self).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => conflict().because(e).hint("The version that the change read has expired"),
+            _ => e,
+        })?;
+        match read == vectors(newest)? {
+            true => Ok(()),
+            false => Err(conflict()),
+        }
     }
 
     /// Refuses other branches: they have a version of their own.
@@ -233,6 +317,32 @@ impl PaimonTable {
             _ => Ok(()),
         }
     }
+}
+
+/// What distinguishes a vector from later ones of the same data file. Vectors only grow. They may be copied unchanged
+/// into other index files.
+fn mark(entry: &IndexEntry, range: &DeletionVectorRange) -> String {
+    match range.cardinality {
+        Some(rows) => format!("{rows} rows"),
+        None => format!("byte {} of {}", range.offset, entry.file_name),
+    }
+}
+
+/// Names that tell the changes of messages from others: new files, removed files, and positions of deleted rows.
+fn names_of(messages: &[CommitMessage]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for message in messages {
+        let since = message.delta.as_ref().and_then(|delta| delta.since).unwrap_or_default();
+        let removed = message.delta.iter().flat_map(|delta| &delta.removed);
+        names.extend(message.buckets.added.iter().map(|new| new.file.path.clone()));
+        names.extend(removed.map(|file| format!("{} of {since}", file.path)));
+        for rows in &message.buckets.deleted {
+            let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, &rows.positions));
+            let positions: String = (0..4).map(word).collect();
+            names.insert(format!("{} of {since} without {positions}", rows.file.path));
+        }
+    }
+    names
 }
 
 /// The changes of all parts, and their new files.

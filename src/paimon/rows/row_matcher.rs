@@ -134,4 +134,8 @@ impl Patch for RowMatcher {
     fn changes_all(&self) -> bool {
         true
     }
+
+    fn removes_all(&self) -> bool {
+        self.matcher.clauses().updates.is_none()
+    }
 }

@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::interleave_record_batch;
 
+use super::clauses::equal_rows;
 use super::patch::{Patch, Patched};
 use super::placed::{Placed, found_among};
 use super::source::rows_of;
@@ -88,6 +89,19 @@ impl ChangedBatch {
     /// The number of rows that are removed.
     pub(crate) fn deleted(&self) -> u64 {
         (self.patched.same.len() - self.patched.same.count_set_bits()) as u64 - self.updated()
+    }
+
+    /// Whether a row gets another value in the column at this place.
+    ///
+    /// # Errors
+    /// `Internal` if the new rows lack the column.
+    pub(crate) fn changes_column(&self, place: usize) -> Result<bool> {
+        let Some(new) = &self.patched.rows else { return Ok(false) };
+        let old = rows_of(&rows_of(&self.placed.rows, self.hit.clone())?, self.patched.replaced.clone())?;
+        match (old.columns().get(place), new.columns().get(place)) {
+            (Some(old), Some(new)) if old.len() == new.len() => Ok(equal_rows(old, new).count_set_bits() < new.len()),
+            _ => Err(Error::internal("the rows that replace others are missing")),
+        }
     }
 
     /// The positions of the rows that are removed or replaced.

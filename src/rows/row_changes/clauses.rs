@@ -154,7 +154,7 @@ fn updated(
 
 /// Says which rows of two arrays of one type are equal. Null equals null. If the type can't be compared, no row is
 /// equal.
-fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
+pub(super) fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
     if let Ok(same) = not_distinct(a, b) {
         return same.values().clone();
     }

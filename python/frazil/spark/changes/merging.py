@@ -166,15 +166,16 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange.Merge, job: Job) -
     if not supports(table._core, "row_changes_by_executors"):
         merge_whole(df, table, change, job)
         return
-    keys = named_keys(table, change.on)
-    change = RowChange.Merge(
-        on=[key.name for key in keys],
-        update=change.update,
-        delete=change.delete,
-        insert=change.insert,
-        delete_missing=change.delete_missing,
-    )
+    if not change.on:
+        change = RowChange.Merge(
+            on=[key.name for key in named_keys(table, None)],
+            update=change.update,
+            delete=change.delete,
+            insert=change.insert,
+            delete_missing=change.delete_missing,
+        )
     _check(df, table, change, job)
+    keys = keys_of(table, change.on)
     if not all(key.is_comparable for key in keys):
         merge_whole(df, table, change, job)
         return
