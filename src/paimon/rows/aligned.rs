@@ -15,25 +15,19 @@ use crate::paimon::plan::compact_plan::{bucket_files, row_groups};
 use crate::paimon::state::PaimonTable;
 
 impl PaimonTable {
-    /// The rows of some files, by the oldest files that have columns of them. All rows of `whole` are meant.
+    /// The rows of some files, by the oldest files that have columns of them.
     ///
     /// # Errors
     /// `CorruptTable` if rows have no ids; errors of planning.
     pub(super) fn in_oldest_files(
         &self,
-        partly: Vec<(Arc<DataFile>, PositionSet)>,
-        whole: Vec<DataFile>,
+        rows: Vec<(Arc<DataFile>, PositionSet)>,
     ) -> Result<Vec<(Arc<DataFile>, PositionSet)>> {
-        if partly.is_empty() && whole.is_empty() {
+        if rows.is_empty() {
             return Ok(Vec::new());
         }
         let oldest = self.oldest_files()?;
-        let whole = whole.into_iter().map(|file| {
-            let rows = PositionSet::of_rows(u64::try_from(file.record_count).unwrap_or(0));
-            rows.with("path", &file.path).map(|rows| (Arc::new(file), rows))
-        });
-        let named = partly.into_iter().map(Ok).chain(whole).map(|found| {
-            let (file, positions) = found?;
+        let named = rows.into_iter().map(|(file, positions)| {
             let oldest = file.first_row_id.and_then(|first| oldest.get(&first)).cloned();
             let none = || Error::corrupt("the rows of a file have no ids").with("path", &file.path);
             Ok((oldest.ok_or_else(none)?, positions))

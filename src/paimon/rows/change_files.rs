@@ -13,7 +13,7 @@ use super::rewrite::FileEffect;
 use super::unpublished::Unpublished;
 use super::{rewrite, vectors};
 use crate::codec::bitmap::PositionSet;
-use crate::error::Result;
+use crate::error::{Result, ResultExt};
 use crate::expr::{Predicate, bind};
 use crate::format::request::ScanRequest;
 use crate::format::task::{DataFile, NewBucketFile, PartRows};
@@ -70,15 +70,14 @@ impl FileChanges {
         added: Vec<NewBucketFile>,
         index: &mut Unpublished<'_>,
     ) -> Result<Option<Commit>> {
-        let (deleted, removed) = match table.table_schema().options().data_evolution()? {
-            // Vectors have to be those of the oldest files, so no file is removed.
-            true => (table.in_oldest_files(self.deleted, self.removed)?, Vec::new()),
-            false => (self.deleted, self.removed),
+        let deleted = match table.table_schema().options().data_evolution()? {
+            true => table.in_oldest_files(self.deleted)?,
+            false => self.deleted,
         };
         // Old deletion vectors of removed files are removed with them.
-        let entries = vectors::changes(table, snapshot, deleted, &removed, &mut index.index)?;
+        let entries = vectors::changes(table, snapshot, deleted, &self.removed, &mut index.index)?;
         let index_files = index.taken().1;
-        let changes = Changes { added, removed, index: entries, index_files, ..Changes::default() };
+        let changes = Changes { added, removed: self.removed, index: entries, index_files, ..Changes::default() };
         if changes.is_empty() {
             return Ok(None);
         }
@@ -162,12 +161,17 @@ impl PaimonTable {
             }
             hits.retain(|hit| hit.positions.as_ref().is_some_and(|positions| !positions.is_empty()));
         }
+        // Where columns are in several files, a vector names all rows of a file, too.
+        let removes_files = !self.table_schema().options().data_evolution()?;
         for hit in hits {
-            let whole = hit.is_whole();
-            match hit.positions.filter(|_| !whole) {
-                Some(positions) => changes.deleted.push((hit.task.data_file, positions)),
-                None => changes.removed.push(hit.task.data_file.as_ref().clone()),
+            let (whole, file) = (hit.is_whole() && removes_files, hit.task.data_file);
+            if whole {
+                changes.removed.push(file.as_ref().clone());
+                continue;
             }
+            let all = || PositionSet::of_rows(u64::try_from(file.record_count).unwrap_or(0)).with("path", &file.path);
+            let positions = hit.positions.map_or_else(all, Ok)?;
+            changes.deleted.push((file, positions));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::format::commit::CommitOptions;
 use crate::format::row_change::{ChangeFiles, Merge, Part, RowChange};
 use crate::format::task::{
-    BucketMessage, CommitMessage, DeletedPositions, NewBucketFile, PartRows, RowDelta, ScanTask, WrittenAt,
+    BucketMessage, CommitMessage, DataFile, DeletedPositions, NewBucketFile, PartRows, RowDelta, ScanTask, WrittenAt,
 };
 use crate::paimon::commit::producer::run_planned;
 use crate::paimon::manifest::entries::ADD;
@@ -82,21 +82,22 @@ impl PaimonTable {
             }
             _ => return Err(Error::invalid("only deletes and updates can be divided by files")),
         };
-        if deletes && self.replaced(filter).is_ok() {
-            // Whole partitions: their metadata is enough.
-            let whole =
-                self.part(FileChanges::default(), Vec::new(), &mut Unpublished::new(self.folder().store().as_ref()))?;
-            return Ok(ChangeFiles { whole, files: Vec::new() });
-        }
-        let tasks = changed_tasks(&self.found(filter)?)?;
-        let removes = deletes && !self.table_schema().options().data_evolution()?;
-        let matches = |task: &ScanTask| removes && *task.residual == BoundPredicate::True;
+        let scan = self.found(filter)?;
+        let tasks = changed_tasks(&scan)?;
+        // Files with columns of the same rows are removed together, by whole partitions.
+        let evolves = self.table_schema().options().data_evolution()?;
+        let by_partitions = deletes && evolves && self.replaced(filter).is_ok();
+        let matches = |task: &ScanTask| by_partitions || deletes && !evolves && *task.residual == BoundPredicate::True;
         let (whole, rest): (Vec<ScanTask>, Vec<ScanTask>) = tasks.into_iter().partition(matches);
         let whole: Vec<FileHits> =
             whole.into_iter().map(|task| FileHits { task, positions: None, sources: Vec::new() }).collect();
+        let removed: Vec<Arc<DataFile>> = match by_partitions {
+            true => scan.files()?.into_iter().map(|task| task.data_file).collect(),
+            false => whole.iter().map(|hit| hit.task.data_file.clone()).collect(),
+        };
         let changes = FileChanges {
             rows: PartRows { deleted: whole.iter().map(FileHits::rows).sum(), ..PartRows::default() },
-            removed: whole.into_iter().map(|hit| hit.task.data_file.as_ref().clone()).collect(),
+            removed: removed.iter().map(|file| file.as_ref().clone()).collect(),
             ..FileChanges::default()
         };
         let files = rest.iter().map(|task| (task.data_file.path.clone(), task.data_file.size_bytes)).collect();
