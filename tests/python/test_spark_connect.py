@@ -82,10 +82,28 @@ print("all right")
 """
 
 
-def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
+@pytest.fixture(autouse=True)
+def connect_is_there() -> None:
     pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
+
+
+def assert_all_right(script: str, *arguments: str) -> None:
+    """Runs a script in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+
+
+def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     copy = catalog.create_table("db.copy", events.schema)
     rows = event_rows(0, 200)
     properties = {"write.delete.mode": "merge-on-read"}
@@ -98,16 +116,7 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     fields = [rows.schema.field(name) for name in ("id", "country", "ts", "amount")]
     plain = catalog.create_table("db.plain", pa.schema([*fields, ("payload", struct)]), partition_by=["country"])
     places = [t.location.removeprefix("file://") for t in (events, copy, deleted, many, plain)]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *places],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+    assert_all_right(SCRIPT, *places)
 
 
 CHANGES = """
@@ -148,9 +157,6 @@ print("all right")
 
 
 def test_changes_on_connect(tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
     lake = fz.catalog("lake", warehouse=tmp_path / "lake")
     lake.create_namespace("db")
     rows = pa.table({"id": pa.array([1, 2, 3]), "g": ["a", "b", "c"], "v": pa.array([10, 20, 30])})
@@ -161,15 +167,7 @@ def test_changes_on_connect(tmp_path: pathlib.Path) -> None:
     for name, properties in options.items():
         lake.create_table(f"db.{name}", rows.schema, format="paimon", properties=properties).append(rows)
     statements = ["sql"] if importlib.util.find_spec("sqlglot") else []
-    done = subprocess.run(
-        [sys.executable, "-c", CHANGES, str(tmp_path / "lake"), *statements],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+    assert_all_right(CHANGES, str(tmp_path / "lake"), *statements)
 
 
 MAINTENANCE = """
@@ -224,22 +222,10 @@ print("all right")
 
 
 def test_maintenance_on_connect(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
     rows = event_rows(0, 200)
     properties = {"write.delete.mode": "merge-on-read", "format-version": "2"}
     rows = rows.filter(pc.is_valid(rows["country"]))
     table = catalog.create_table("db.kept", rows.schema, partition_by=["country"], properties=properties)
     for start in range(0, rows.num_rows, 30):
         table.append(rows.slice(start, 30))
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, "-c", MAINTENANCE, table.location.removeprefix("file://"), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "all right" in done.stdout
+    assert_all_right(MAINTENANCE, table.location.removeprefix("file://"), str(tmp_path))
